@@ -103,11 +103,14 @@ class Device {
   virtual Status copy(void* to, const void* from, std::size_t bytes) = 0;
   // Copies behind the work already given to a stream of the device, a cudaStream_t, and does not
   // wait for it. The result only reports whether the copy was begun. Host memory must stay until
-  // the stream has copied it. At most one end is memory of the host that is not staging().
+  // the stream has copied it.
   virtual Status begin_copy(void* to, const void* from, std::size_t bytes, void* stream) = 0;
-  // Memory of the host that begin_copy() copies without one more copy. A call of a stream may be
-  // the last owner.
-  virtual Result<std::shared_ptr<std::byte>> staging(std::size_t bytes) = 0;
+  // Called with bytes [at, at + bytes) of a copy, in memory of the host that is valid until it
+  // returns. As begin_call()'s calls, it may not use the device.
+  using PartCall = std::function<void(std::byte* part, std::size_t at, std::size_t bytes)>;
+  // Copies as begin_copy(), in parts of a few MiB: `use` reads each part, or `fill` writes it.
+  virtual Status begin_read(const void* from, std::size_t bytes, PartCall use, void* stream) = 0;
+  virtual Status begin_write(void* to, std::size_t bytes, PartCall fill, void* stream) = 0;
   // Makes such a stream wait until a word in memory of the device is `value`, or is at least
   // `value` as a signed number.
   enum class WaitFor { kEqual, kAtLeast };

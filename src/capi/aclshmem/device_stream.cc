@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/aclshmem/device_stream.h"
 
-#include <memory>
+#include <cstring>
 #include <utility>
 
 #include "capi/aclshmem/call_threads.h"
@@ -14,17 +14,8 @@
 namespace memspan::capi {
 namespace {
 
-// The buffer of a stream's copy; shared by its calls.
-using Buffer = std::shared_ptr<std::byte>;
-
 Device& device() {
   return *other_device();
-}
-
-// Null after a failure that has ended the call.
-Buffer make_buffer(const char* call, std::size_t bytes) {
-  Result<Buffer> made = device().staging(bytes);
-  return require(call, made.status()) ? std::move(made).value() : nullptr;
 }
 
 // A peer's memory that is not mapped here, reached by its link without looking at local ends: those
@@ -34,7 +25,7 @@ struct FarPlace {
   const RemoteRegion* region;
   std::uint64_t offset;
 
-  RemotePlace place() const { return {*region, offset}; }
+  RemotePlace place(std::size_t at = 0) const { return {*region, offset + at}; }
 };
 
 FarPlace far_place(const Route& route, const void* address, int pe) {
@@ -50,42 +41,41 @@ bool is_device_memory(const void* address) {
   return process_state.routes.is_on_device(address, 1) || device().owns(address);
 }
 
+// In a call of a stream: work that waits for peers.
+void wait_in_call(const char* call, const std::function<void()>& work) {
+  require(call, call_threads().run(work));
+}
+
 // For work that waits for nothing and uses no device.
 void call_at_once(const char* call, void* stream, std::function<void()> work) {
   require(call, device().begin_call(std::move(work), stream));
 }
 
-// Keeps the buffer until the stream has come so far.
-void hold(const char* call, void* stream, Buffer buffer) {
-  call_at_once(call, stream, [buffer = std::move(buffer)] {});
-}
-
 void put_far(const char* call, void* stream, const FarPlace& to, const void* source,
              std::size_t bytes) {
-  Buffer buffer;
-  if (device().owns(source)) {
-    buffer = make_buffer(call, bytes);
-    if (buffer == nullptr ||
-        !require(call, device().begin_copy(buffer.get(), source, bytes, stream)))
-      return;
-  }
-  call_on_device(call, stream, [=] {
-    const void* const from = buffer == nullptr ? source : buffer.get();
-    require(call, to.link->put(operations(), to.place(), from, bytes));
-  });
+  const auto put = [=](const void* from, std::size_t at, std::size_t count) {
+    require(call, to.link->put(operations(), to.place(at), from, count));
+  };
+  if (!device().owns(source)) return call_on_device(call, stream, [=] { put(source, 0, bytes); });
+  require(call, device().begin_read(
+                    source, bytes,
+                    [=](std::byte* part, std::size_t at, std::size_t count) {
+                      wait_in_call(call, [&] { put(part, at, count); });
+                    },
+                    stream));
 }
 
 void get_far(const char* call, void* stream, void* dest, const FarPlace& from, std::size_t bytes) {
-  const bool is_staged = device().owns(dest);
-  const Buffer buffer = is_staged ? make_buffer(call, bytes) : nullptr;
-  if (is_staged && buffer == nullptr) return;
-  call_on_device(call, stream, [=] {
-    void* const to = buffer == nullptr ? dest : buffer.get();
-    require(call, from.link->get(operations(), to, from.place(), bytes));
-  });
-  if (buffer == nullptr) return;
-  require(call, device().begin_copy(dest, buffer.get(), bytes, stream));
-  hold(call, stream, buffer);
+  const auto get = [=](void* to, std::size_t at, std::size_t count) {
+    require(call, from.link->get(operations(), to, from.place(at), count));
+  };
+  if (!device().owns(dest)) return call_on_device(call, stream, [=] { get(dest, 0, bytes); });
+  require(call, device().begin_write(
+                    dest, bytes,
+                    [=](std::byte* part, std::size_t at, std::size_t count) {
+                      wait_in_call(call, [&] { get(part, at, count); });
+                    },
+                    stream));
 }
 
 // Both are mapped here.
@@ -104,8 +94,7 @@ void copy_near(const char* call, void* stream, void* to, const void* from, std::
 }  // namespace
 
 void call_on_device(const char* call, void* stream, std::function<void()> work) {
-  call_at_once(call, stream,
-               [call, work = std::move(work)] { require(call, call_threads().run(work)); });
+  call_at_once(call, stream, [call, work = std::move(work)] { wait_in_call(call, work); });
 }
 
 void put_on_device(const char* call, void* stream, void* dest, const void* source,
@@ -145,17 +134,17 @@ void signal_on_device(const char* call, void* stream, std::int32_t* word, std::i
     });
   }
   if (op != ACLSHMEM_SIGNAL_SET) return end_for_device_memory(call, "sig_addr", word);
-  const Buffer buffer = make_buffer(call, sizeof value);
-  if (buffer == nullptr) return;
-  std::memcpy(buffer.get(), &value, sizeof value);
   if (void* const there = mapped_address(word, pe); there != nullptr) {
-    require(call, device().begin_copy(there, buffer.get(), sizeof value, stream));
-    return call_at_once(call, stream, [buffer, &route] { route.notify(); });
+    const auto fill = [value](std::byte* part, std::size_t, std::size_t) {
+      std::memcpy(part, &value, sizeof value);
+    };
+    require(call, device().begin_write(there, sizeof value, fill, stream));
+    return call_at_once(call, stream, [&route] { route.notify(); });
   }
   const FarPlace to = far_place(route, word, pe);
   call_on_device(call, stream, [=] {
     require(call, to.link->fence(operations()));
-    require(call, to.link->put(operations(), to.place(), buffer.get(), sizeof value));
+    require(call, to.link->put(operations(), to.place(), &value, sizeof value));
   });
 }
 

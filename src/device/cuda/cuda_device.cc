@@ -22,9 +22,6 @@ DevicePtr address_of(const void* pointer) {
   return reinterpret_cast<DevicePtr>(pointer);
 }
 
-// A larger copy of memory that is not pinned passes through one buffer of this size.
-constexpr std::size_t kStagedBytes = std::size_t{4} << 20;
-
 // Blocking copies use our own streams: one in the program's stream would wait for its kernels, and
 // one in the default stream for everything. A thread has its stream to itself during a copy.
 class IdleStreams {
@@ -133,17 +130,33 @@ class CudaDevice final : public memspan::Device {
     if (bytes == 0) return Status::ok();
     const CurrentContext context(device_);
     MEMSPAN_PASS(context.status());
-    const bool is_to_plain = kind_of(to) == kUnknownMemory;
+    // The driver takes memory that is not pinned at once.
     const bool is_from_plain = kind_of(from) == kUnknownMemory;
-    if (is_to_plain || is_from_plain)
-      return begin_staged(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes,
-                          is_from_plain, stream);
+    const bool is_to_plain = kind_of(to) == kUnknownMemory;
+    if (is_from_plain && is_to_plain)
+      return begin_call([=] { copy_bytes(to, from, bytes); }, stream);
+    if (is_from_plain)
+      return begin_write(
+          to, bytes,
+          [=](std::byte* part, std::size_t at, std::size_t count) {
+            copy_bytes(part, static_cast<const std::byte*>(from) + at, count);
+          },
+          stream);
+    if (is_to_plain)
+      return begin_read(
+          from, bytes,
+          [=](std::byte* part, std::size_t at, std::size_t count) {
+            copy_bytes(static_cast<std::byte*>(to) + at, part, count);
+          },
+          stream);
     return begin(to, from, bytes, static_cast<StreamHandle>(stream));
   }
-  Result<std::shared_ptr<std::byte>> staging(std::size_t bytes) override {
-    const CurrentContext context(device_);
-    MEMSPAN_PASS(context.status());
-    return pinned_.take(device_, bytes);
+  Status begin_read(const void* from, std::size_t bytes, PartCall use, void* stream) override {
+    return pass(static_cast<std::byte*>(const_cast<void*>(from)), bytes, Direction::kRead,
+                std::move(use), stream);
+  }
+  Status begin_write(void* to, std::size_t bytes, PartCall fill, void* stream) override {
+    return pass(static_cast<std::byte*>(to), bytes, Direction::kWrite, std::move(fill), stream);
   }
   Status keep(std::shared_ptr<const void> what, void* stream) override {
     reached_.give_up();
@@ -187,21 +200,34 @@ class CudaDevice final : public memspan::Device {
     return known == kSuccess ? kind : kUnknownMemory;
   }
 
-  // One end is memory of the host that is not pinned.
-  Status begin_staged(std::byte* to, const std::byte* from, std::size_t bytes, bool is_from_plain,
-                      void* stream) {
+  enum class Direction { kRead, kWrite };
+
+  // Through one pinned buffer. Its calls share it, so it is free once the stream is past them.
+  Status pass(std::byte* memory, std::size_t bytes, Direction direction, PartCall call,
+              void* stream) {
+    struct Pass {
+      std::shared_ptr<std::byte> buffer;
+      PartCall call;
+    };
+    const CurrentContext context(device_);
+    MEMSPAN_PASS(context.status());
     const auto handle = static_cast<StreamHandle>(stream);
-    MEMSPAN_TRY_ASSIGN(const std::shared_ptr<std::byte> buffer,
-                       pinned_.take(device_, std::min(bytes, kStagedBytes)), "copying");
-    for (std::size_t at = 0; at < bytes; at += kStagedBytes) {
-      const std::size_t part = std::min(kStagedBytes, bytes - at);
-      if (!is_from_plain) MEMSPAN_PASS(begin(buffer.get(), from + at, part, handle));
-      void* const there = is_from_plain ? buffer.get() : to + at;
-      const void* const source = is_from_plain ? from + at : buffer.get();
-      MEMSPAN_PASS(begin_call([=] { copy_bytes(there, source, part); }, stream));
-      if (is_from_plain) MEMSPAN_PASS(begin(to + at, buffer.get(), part, handle));
+    MEMSPAN_TRY_ASSIGN(std::shared_ptr<std::byte> buffer,
+                       pinned_.take(device_, std::min(bytes, PinnedMemory::kMostBytes)), "copying");
+    const auto shared = std::make_shared<const Pass>(Pass{std::move(buffer), std::move(call)});
+    std::byte* const part = shared->buffer.get();
+    Status status;
+    for (std::size_t at = 0; at < bytes && status.is_ok(); at += PinnedMemory::kMostBytes) {
+      const std::size_t count = std::min(PinnedMemory::kMostBytes, bytes - at);
+      if (direction == Direction::kRead) status = begin(part, memory + at, count, handle);
+      if (status.is_ok()) status = begin_call([=] { shared->call(part, at, count); }, stream);
+      if (direction == Direction::kWrite && status.is_ok())
+        status = begin(memory + at, part, count, handle);
     }
-    return begin_call([buffer] {}, stream);
+    if (direction == Direction::kWrite && status.is_ok()) status = begin_call([shared] {}, stream);
+    // A copy that was begun may still use the buffer.
+    if (!status.is_ok()) static_cast<void>(device_.functions->stream_synchronize(handle));
+    return status;
   }
 
   Status begin(void* to, const void* from, std::size_t bytes, StreamHandle stream) {

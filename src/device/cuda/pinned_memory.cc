@@ -4,58 +4,65 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <new>
 
 namespace memspan::cuda {
 namespace {
 
-constexpr std::align_val_t kPage{4096};
-constexpr std::size_t kMostIdleBytes = std::size_t{64} << 20;
+constexpr std::size_t kMostIdleBytes = 16 * PinnedMemory::kMostBytes;
 
 }  // namespace
 
 Result<std::shared_ptr<std::byte>> PinnedMemory::take(const Device& device, std::size_t bytes) {
-  const std::size_t whole = std::bit_ceil(std::max(bytes, static_cast<std::size_t>(kPage)));
-  std::byte* base = nullptr;
-  {
-    MutexLock lock(mutex_);
-    if (const auto found = idle_.find(whole); found != idle_.end()) {
-      base = found->second;
-      idle_.erase(found);
-      idle_bytes_ -= whole;
-    } else if (idle_bytes_ > kMostIdleBytes) {
-      trim(device);
-    }
-  }
+  trim(device);
+  const std::size_t size = std::bit_width((std::max(bytes, kLeastBytes) - 1) / kLeastBytes);
+  const std::size_t whole = kLeastBytes << size;
+  std::byte* base = take_idle(size);
   if (base == nullptr) {
-    base = new (kPage, std::nothrow) std::byte[whole];
+    base = new (std::align_val_t{kLeastBytes}, std::nothrow) std::byte[whole];
     if (base == nullptr)
       return Status(Code::kOutOfMemory,
                     fmt::format("{} bytes for a copy by a CUDA stream are not available", whole));
     const Status pinned = from_cuda(fmt::format("pinning {} bytes", whole),
                                     device.functions->host_register(base, whole, kPortable));
     if (!pinned.is_ok()) {
-      ::operator delete[](base, kPage);
+      ::operator delete[](base, std::align_val_t{kLeastBytes});
       return pinned;
     }
   }
-  return std::shared_ptr<std::byte>(base, [this, whole](std::byte* of) { give_back(of, whole); });
+  return std::shared_ptr<std::byte>(base, [this, size](std::byte* of) { give_back(of, size); });
 }
 
-void PinnedMemory::give_back(std::byte* base, std::size_t bytes) {
+std::byte* PinnedMemory::take_idle(std::size_t size) {
   MutexLock lock(mutex_);
-  idle_.emplace(bytes, base);
-  idle_bytes_ += bytes;
+  Idle* const idle = idle_[size];
+  if (idle == nullptr) return nullptr;
+  idle_[size] = idle->next;
+  idle_bytes_ -= kLeastBytes << size;
+  return reinterpret_cast<std::byte*>(idle);
+}
+
+void PinnedMemory::give_back(std::byte* base, std::size_t size) {
+  MutexLock lock(mutex_);
+  idle_[size] = new (base) Idle{idle_[size]};
+  idle_bytes_ += kLeastBytes << size;
 }
 
 void PinnedMemory::trim(const Device& device) {
-  for (const auto& [bytes, base] : idle_) {
-    static_cast<void>(device.functions->host_unregister(base));
-    ::operator delete[](base, kPage);
+  std::array<Idle*, kSizes> released{};
+  {
+    MutexLock lock(mutex_);
+    if (idle_bytes_ <= kMostIdleBytes) return;
+    released.swap(idle_);
+    idle_bytes_ = 0;
   }
-  idle_.clear();
-  idle_bytes_ = 0;
+  for (Idle* idle : released)
+    while (idle != nullptr) {
+      auto* const base = reinterpret_cast<std::byte*>(idle);
+      idle = idle->next;
+      static_cast<void>(device.functions->host_unregister(base));
+      ::operator delete[](base, std::align_val_t{kLeastBytes});
+    }
 }
 
 }  // namespace memspan::cuda

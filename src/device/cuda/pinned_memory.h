@@ -3,8 +3,9 @@
 // host at once, before the stream has come to the copy, or waits for the stream within the call.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
-#include <map>
 #include <memory>
 
 #include "core/mutex.h"
@@ -17,17 +18,30 @@ namespace memspan::cuda {
 // as the process.
 class PinnedMemory {
  public:
-  // At least so many bytes until the last owner releases them, which may be a call of a stream. The
-  // device's context must be current. kOutOfMemory names the size.
+  // Copies of more bytes pass through a buffer of this size in parts.
+  static constexpr std::size_t kMostBytes = std::size_t{4} << 20;
+
+  // At least so many bytes, of at most kMostBytes, until the last owner releases them, which may be
+  // a call of a stream. The device's context must be current. kOutOfMemory names the size.
   Result<std::shared_ptr<std::byte>> take(const Device& device, std::size_t bytes)
       MEMSPAN_EXCLUDES(mutex_);
 
  private:
-  void give_back(std::byte* base, std::size_t bytes) MEMSPAN_EXCLUDES(mutex_);
-  void trim(const Device& device) MEMSPAN_REQUIRES(mutex_);
+  static constexpr std::size_t kLeastBytes = 4096;  // a page
+  static constexpr std::size_t kSizes = std::bit_width(kMostBytes / kLeastBytes);
+
+  // At the beginning of an idle buffer, so that giving it back allocates nothing.
+  struct Idle {
+    Idle* next;
+  };
+  std::byte* take_idle(std::size_t size) MEMSPAN_EXCLUDES(mutex_);
+  void give_back(std::byte* base, std::size_t size) MEMSPAN_EXCLUDES(mutex_);
+  // Releases all idle buffers if they are too many.
+  void trim(const Device& device) MEMSPAN_EXCLUDES(mutex_);
 
   Mutex mutex_;
-  std::multimap<std::size_t, std::byte*> idle_ MEMSPAN_GUARDED_BY(mutex_);  // by their bytes
+  // By size: kLeastBytes, twice as many, and so on.
+  std::array<Idle*, kSizes> idle_ MEMSPAN_GUARDED_BY(mutex_){};
   std::size_t idle_bytes_ MEMSPAN_GUARDED_BY(mutex_) = 0;
 };
 

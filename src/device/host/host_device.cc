@@ -44,8 +44,13 @@ class HostDevice final : public Device {
                     void* /*stream*/) override {
     return {Code::kNotSupported, "the streams of the host are device/stream.h"};
   }
-  Result<std::shared_ptr<std::byte>> staging(std::size_t /*bytes*/) override {
-    return Status(Code::kNotSupported, "the streams of the host are device/stream.h");
+  Status begin_read(const void* /*from*/, std::size_t /*bytes*/, PartCall /*use*/,
+                    void* /*stream*/) override {
+    return {Code::kNotSupported, "the streams of the host are device/stream.h"};
+  }
+  Status begin_write(void* /*to*/, std::size_t /*bytes*/, PartCall /*fill*/,
+                     void* /*stream*/) override {
+    return {Code::kNotSupported, "the streams of the host are device/stream.h"};
   }
   Status begin_wait(const void* /*word*/, std::uint32_t /*value*/, WaitFor /*what*/,
                     void* /*stream*/) override {

@@ -10,8 +10,6 @@ namespace memspan::transfer {
 namespace {
 
 constexpr Duration kFetchPatience = std::chrono::seconds(5);
-// The size of one buffer. The parts of a larger piece pass through it one after the other.
-constexpr std::size_t kBufferBytes = std::size_t{16} << 20;
 
 }  // namespace
 
@@ -63,33 +61,18 @@ Status StreamTransfer::submit_piece(const Piece& piece, std::byte* mapped) {
       if (end != nullptr) MEMSPAN_PASS(device.keep(end, stream_.stream));
     return Status::ok();
   }
-  return is_local ? submit_staged(piece) : submit_move(piece, nullptr);
-}
-
-Status StreamTransfer::submit_staged(const Piece& piece) {
-  const std::size_t room = std::min(kBufferBytes, piece.bytes);
-  auto held = stream_.device->hold(piece.local);  // also when it is freed before
-  // Shared by the calls that use it.
-  MEMSPAN_TRY_ASSIGN(const std::shared_ptr<std::byte> buffer, stream_.device->staging(room),
-                     "passing through the host");
-  for (std::size_t at = 0; at < piece.bytes; at += room) {
-    const Piece part{buffer.get(), piece.remote + at, std::min(room, piece.bytes - at)};
-    std::byte* const local = piece.local + at;
-    if (direction_ == Direction::kWrite)
-      MEMSPAN_PASS(stream_.device->begin_copy(part.local, local, part.bytes, stream_.stream));
-    MEMSPAN_PASS(submit_move(part, buffer));
-    if (direction_ == Direction::kRead)
-      MEMSPAN_PASS(stream_.device->begin_copy(local, part.local, part.bytes, stream_.stream));
-  }
-  if (held != nullptr) MEMSPAN_PASS(stream_.device->keep(std::move(held), stream_.stream));
-  return stream_.device->begin_call([buffer] {}, stream_.stream);
-}
-
-Status StreamTransfer::submit_move(const Piece& piece, std::shared_ptr<std::byte> buffer) {
-  auto list = std::make_shared<const PieceList>(std::vector<Piece>{piece});
-  return stream_.device->begin_call(
-      [move = stream_.move, list = std::move(list), held = std::move(buffer)] { move(*list); },
-      stream_.stream);
+  if (!is_local)
+    return device.begin_call([move = stream_.move, list = PieceList({piece})] { move(list); },
+                             stream_.stream);
+  auto held = device.hold(piece.local);  // also when it is freed before
+  const auto move_part = [move = stream_.move, remote = piece.remote](
+                             std::byte* part, std::size_t at, std::size_t bytes) {
+    move(PieceList({Piece{part, remote + at, bytes}}));
+  };
+  MEMSPAN_PASS(direction_ == Direction::kWrite
+                   ? device.begin_read(piece.local, piece.bytes, move_part, stream_.stream)
+                   : device.begin_write(piece.local, piece.bytes, move_part, stream_.stream));
+  return held == nullptr ? Status::ok() : device.keep(std::move(held), stream_.stream);
 }
 
 }  // namespace memspan::transfer

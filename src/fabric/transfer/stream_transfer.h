@@ -2,8 +2,8 @@
 // A transfer as work of a device's own stream (a cudaStream_t), piece by piece in its order:
 //
 //   one end is device memory, both are mapped here    one copy of the stream
-//   the local end is, the other one is not mapped     copies of the stream from or to a buffer
-//                                                     here, and calls that move that
+//   the local end is, the other one is not mapped     the device's copies in parts, and calls that
+//                                                     move each part
 //   no end is device memory                           a call that moves it
 //
 // A thread of the driver makes the calls. It may not use the device in them, so they move memory of
@@ -43,8 +43,6 @@ class StreamTransfer {
  private:
   Status resolve(std::span<const Piece> block, std::uint64_t first, ResolvedPieces& resolved);
   Status submit_piece(const Piece& piece, std::byte* mapped);
-  Status submit_staged(const Piece& piece);
-  Status submit_move(const Piece& piece, std::shared_ptr<std::byte> buffer);
 
   Peer& peer_;
   const Direction direction_;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "device/cuda/driver.h"
+#include "device/cuda/pinned_memory.h"
 #include "device/host/guarded_copy.h"
 
 namespace memspan {
@@ -195,6 +196,71 @@ TEST_F(CudaDeviceTest, ACopyOfAStreamWaitsForWhatIsBeforeIt) {
   ASSERT_EQ(device.functions->stream_synchronize(stream), 0);
   EXPECT_EQ(read(range->base(), 4), (std::vector<char>{'g', 'l', 'd', 0}));
   EXPECT_EQ(device.functions->stream_destroy(stream), 0);
+}
+
+// As aclshmem and transfers move memory that is not mapped here.
+TEST_F(CudaDeviceTest, AStreamReadsAndWritesInPartsInItsOrder) {
+  constexpr std::size_t kBytes = 2 * cuda::PinnedMemory::kMostBytes + 17;
+  const cuda::Device device = cuda::device().value();
+  const cuda::CurrentContext context(device);
+  auto memory = device_->allocate_mapped(kBytes, "test").value();
+  cuda::StreamHandle stream = nullptr;
+  ASSERT_EQ(device.functions->stream_create(&stream, cuda::kNonBlockingStream), 0);
+  std::vector<std::byte> sent(kBytes), came(kBytes);
+  for (std::size_t i = 0; i < kBytes; ++i) sent[i] = static_cast<std::byte>(i * 7 + (i >> 16));
+  std::vector<std::size_t> written, taken;
+  const auto fill = [&](std::byte* part, std::size_t at, std::size_t bytes) {
+    std::copy_n(sent.data() + at, bytes, part);
+    written.push_back(at);
+  };
+  const auto use = [&](std::byte* part, std::size_t at, std::size_t bytes) {
+    std::copy_n(part, bytes, came.data() + at);
+    taken.push_back(at);
+  };
+  ASSERT_TRUE(device_->begin_write(memory.get(), kBytes, fill, stream).is_ok());
+  ASSERT_TRUE(device_->begin_read(memory.get(), kBytes, use, stream).is_ok());
+  ASSERT_EQ(device.functions->stream_synchronize(stream), 0);
+  EXPECT_EQ(came, sent);
+  const std::vector<std::size_t> parts{0, cuda::PinnedMemory::kMostBytes,
+                                       2 * cuda::PinnedMemory::kMostBytes};
+  EXPECT_EQ(written, parts);
+  EXPECT_EQ(taken, parts);
+  EXPECT_EQ(device.functions->stream_destroy(stream), 0);
+}
+
+// What the driver has pinned by the functions below.
+struct Pins {
+  static inline std::vector<void*> places;
+  static inline std::size_t most_bytes = 0;
+};
+
+TEST_F(CudaDeviceTest, PinnedBuffersAreUsedAgainAndThenReleased) {
+  cuda::Functions functions = *cuda::device().value().functions;
+  functions.host_register = [](void* base, std::size_t bytes, unsigned) {
+    Pins::places.push_back(base);
+    Pins::most_bytes = std::max(Pins::most_bytes, bytes);
+    return cuda::kSuccess;
+  };
+  functions.host_unregister = [](void* base) {
+    const auto removed = std::erase(Pins::places, base);
+    return removed == 1 ? cuda::kSuccess : cuda::kInvalidValue;
+  };
+  cuda::Device device = cuda::device().value();
+  device.functions = &functions;
+  static cuda::PinnedMemory pinned;  // never destroyed, as in a program
+  const std::byte* const first = pinned.take(device, 1).value().get();
+  EXPECT_EQ(pinned.take(device, 4096).value().get(), first);
+  EXPECT_NE(pinned.take(device, 4097).value().get(), first);
+  EXPECT_EQ(Pins::places.size(), 2U);
+  std::vector<std::shared_ptr<std::byte>> held;
+  held.reserve(20);
+  for (int i = 0; i < 20; ++i)
+    held.push_back(pinned.take(device, cuda::PinnedMemory::kMostBytes).value());
+  EXPECT_EQ(Pins::places.size(), 22U);
+  held.clear();
+  const auto kept = pinned.take(device, 5000).value();
+  EXPECT_EQ(Pins::places.size(), 1U) << "80 MiB were idle";
+  EXPECT_EQ(Pins::most_bytes, cuda::PinnedMemory::kMostBytes);
 }
 
 }  // namespace
