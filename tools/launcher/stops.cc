@@ -44,6 +44,7 @@ std::string describe(const std::map<int, int>& stopped, Stops::Tense tense) {
   std::map<int, std::vector<int>> ranks;  // by signal
   for (const auto& [rank, number] : stopped) ranks[number].push_back(rank);
   std::vector<std::string> parts;
+  parts.reserve(ranks.size());
   for (const auto& [number, its] : ranks)
     parts.push_back(fmt::format("PE {} {} stopped by {}", format_ranks(its),
                                 verb(tense, its.size()), name_of(number)));
