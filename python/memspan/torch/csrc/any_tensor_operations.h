@@ -28,6 +28,9 @@
 
 namespace memspan::tensors {
 
+// NOLINTBEGIN(performance-unnecessary-value-param): because PyTorch declares these operations with
+// texts by value
+
 using Sizes = std::vector<std::int64_t>;
 
 // A part of a member's slot in this call, from a byte on.
@@ -105,6 +108,7 @@ inline Gathered multiply_rows(Workspace& workspace, const std::string& what, con
   shape.front() *= workspace.size();
   at::Tensor whole;
   std::vector<at::Tensor> products;
+  products.reserve(bs.size());
   pass_round(
       workspace, what, moved,
       [&] {
@@ -141,6 +145,7 @@ inline Gathered multiply_columns(Workspace& workspace, const std::string& what, 
       },
       [&](int rank, const at::Tensor& part) { whole.narrow(-1, rank * k, k).copy_(part); });
   std::vector<at::Tensor> products;
+  products.reserve(bs.size());
   for (const at::Tensor& b : bs) products.push_back(at::matmul(whole, b));
   return {return_A ? std::optional(whole) : std::nullopt, std::move(products)};
 }
@@ -218,6 +223,7 @@ inline at::Tensor fused_matmul_reduce_scatter(const at::Tensor& A, const at::Ten
     }
     workspace->await_all();
     std::vector<at::Tensor> parts;
+    parts.reserve(size);
     for (int of = 0; of < size; ++of) parts.push_back(part(of, rank));
     reduce_local({result.view({rows, columns})}, parts, kind_of(A.scalar_type(), reduce_op));
     workspace->release_all();
@@ -270,6 +276,7 @@ inline at::Tensor low_contention_reduce_scatter(const at::Tensor& tensor, std::s
     workspace->publish_all();
     workspace->await_all();
     std::vector<at::Tensor> parts;
+    parts.reserve(size);
     for (int of = 0; of < size; ++of)
       parts.push_back(slot_of(*workspace, of, shape, tensor.options(), rank * result.nbytes()));
     reduce_local({result}, parts, kind_of(tensor.scalar_type(), reduce_op));
@@ -285,5 +292,7 @@ inline void add_any_tensor_operations(torch::Library& library) {
   library.impl("_low_contention_all_gather", low_contention_all_gather);
   library.impl("_low_contention_reduce_scatter", low_contention_reduce_scatter);
 }
+
+// NOLINTEND(performance-unnecessary-value-param)
 
 }  // namespace memspan::tensors

@@ -86,14 +86,14 @@ class PeerMemory : public symm::SymmetricMemory {
 
   void put_signal(int dst_rank, int channel, std::size_t timeout_ms) override {
     check_rank(dst_rank);
-    group().swap(word(dst_rank, channel, get_rank()), 0, 1, dst_rank, timeout_ms, [&] {
+    group().swap_word(word(dst_rank, channel, get_rank()), 0, 1, dst_rank, timeout_ms, [&] {
       return "rank " + std::to_string(dst_rank) +
              " did not wait for the signal before on channel " + std::to_string(channel);
     });
   }
   void wait_signal(int src_rank, int channel, std::size_t timeout_ms) override {
     check_rank(src_rank);
-    group().swap(word(get_rank(), channel, src_rank), 1, 0, src_rank, timeout_ms, [&] {
+    group().swap_word(word(get_rank(), channel, src_rank), 1, 0, src_rank, timeout_ms, [&] {
       return "no signal of rank " + std::to_string(src_rank) + " came on channel " +
              std::to_string(channel);
     });

@@ -65,6 +65,7 @@ class PeerTensor {
   }
   std::vector<at::Tensor> parts(std::int64_t first, std::int64_t count) const {
     std::vector<at::Tensor> all;
+    all.reserve(size());
     for (int member = 0; member < size(); ++member) all.push_back(part(member, first, count));
     return all;
   }

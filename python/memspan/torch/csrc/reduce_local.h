@@ -79,6 +79,7 @@ inline void reduce_local(const std::vector<at::Tensor>& results,
   if (have_rows(results) && have_rows(parts)) {
     const auto row_of = [](const std::vector<at::Tensor>& tensors, std::int64_t row) {
       std::vector<at::Tensor> rows;
+      rows.reserve(tensors.size());
       for (const at::Tensor& tensor : tensors) rows.push_back(tensor.select(0, row));
       return rows;
     };
@@ -87,6 +88,7 @@ inline void reduce_local(const std::vector<at::Tensor>& results,
     return;
   }
   std::vector<at::Tensor> flat;
+  flat.reserve(parts.size());
   for (const at::Tensor& part : parts) flat.push_back(part.contiguous());
   const at::Tensor sum = at::empty(parts[0].sizes(), parts[0].options());
   reduce_contiguous({sum}, flat, kind);

@@ -53,7 +53,7 @@ const PeerMemory& peer_memory(const Handle& handle) {
   return *memory;
 }
 
-at::Tensor buffer(const Handle& handle, int rank, std::vector<std::int64_t> sizes,
+at::Tensor buffer(const Handle& handle, int rank, const std::vector<std::int64_t>& sizes,
                   at::ScalarType dtype, std::int64_t storage_offset) {
   return peer_memory(handle).buffer(rank, sizes, dtype, storage_offset);
 }

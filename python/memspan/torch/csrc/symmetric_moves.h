@@ -21,6 +21,9 @@
 
 namespace memspan::tensors {
 
+// NOLINTBEGIN(performance-unnecessary-value-param): because PyTorch declares these operations with
+// texts by value
+
 // Rows that each rank has for each other one: all ranks look at all, so that all see what does not
 // fit.
 class SplitsOfAll {
@@ -49,7 +52,7 @@ class SplitsOfAll {
   std::int64_t operator()(int from, int to) const { return counts_[from * size_ + to]; }
   // Where in `from`'s input those for `to` begin.
   std::int64_t begin(int from, int to) const {
-    const auto row = counts_.begin() + from * size_;
+    const auto row = counts_.begin() + std::ptrdiff_t{from} * size_;
     return std::accumulate(row, row + to, std::int64_t{0});
   }
 
@@ -114,6 +117,7 @@ inline void all_to_all_vdev(at::Tensor& input, at::Tensor& out, at::Tensor& in_s
 inline std::vector<at::Tensor> get_remote_tensors(const at::Tensor& x, std::string group_name) {
   const PeerTensor tensor(x, "x", group_name);
   std::vector<at::Tensor> all;
+  all.reserve(tensor.size());
   for (int member = 0; member < tensor.size(); ++member) all.push_back(tensor.whole(member));
   return all;
 }
@@ -151,5 +155,7 @@ inline void add_symmetric_moves(torch::Library& library) {
   library.impl("memset32_", memset32_);
   library.impl("stream_write_value32_", stream_write_value32_);
 }
+
+// NOLINTEND(performance-unnecessary-value-param)
 
 }  // namespace memspan::tensors

@@ -25,6 +25,9 @@
 
 namespace memspan::tensors {
 
+// NOLINTBEGIN(performance-unnecessary-value-param): because PyTorch declares these operations with
+// texts by value
+
 inline at::Tensor& one_shot(const char* name, const at::Tensor& input, const at::Tensor* local,
                             const std::string& reduce_op, const std::string& group_name,
                             at::Tensor& out) {
@@ -171,6 +174,7 @@ inline at::Tensor reduce_scatter_out(at::Tensor input, std::string group_name, b
   together(*workspace,
            "reduce_scatter_out " + symmetric.about() + (split_last_dim ? " by columns" : ""), [&] {
              std::vector<at::Tensor> parts;
+             parts.reserve(workspace->size());
              for (const at::Tensor& whole : symmetric.parts(0, input.numel()))
                parts.push_back(whole.view({rows, width}).slice(1, begin, begin + width / size));
              reduce_local({output.view({rows, width / size})}, parts, kind);
@@ -246,6 +250,7 @@ inline void reduce_scatter_offset(const at::Tensor& input, const std::vector<at:
     for (const SharedOut& block : blocks) {
       if (block.rank != workspace->rank()) continue;
       std::vector<at::Tensor> parts;
+      parts.reserve(workspace->size());
       for (int member = 0; member < workspace->size(); ++member)
         parts.push_back(symmetric.whole(member).narrow(dim, block.begin, block.end - block.begin));
       reduce_local({out[done++]}, parts, kind);
@@ -262,5 +267,7 @@ inline void add_symmetric_reductions(torch::Library& library) {
   library.impl("two_shot_all_reduce_out", two_shot_all_reduce_out);
   library.impl("reduce_scatter_out", reduce_scatter_out);
 }
+
+// NOLINTEND(performance-unnecessary-value-param)
 
 }  // namespace memspan::tensors

@@ -79,7 +79,8 @@ class TorchGroup {
         timeout_(std::clamp<std::chrono::milliseconds>(members.timeout, kShortest, kLongest)),
         handle_(is_shared_ ? members.backend->share_group() : join(members)) {}
   ~TorchGroup() {
-    // PyTorch is being torn down, and perhaps the library, too: the end of the process does it.
+    // PyTorch is being torn down, and perhaps the library: the end of the process does it.
+    // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new): because the process ends anyway
     if (c10d::symmetric_memory::is_finalizing()) static_cast<void>(new auto(std::move(handle_)));
   }
   TorchGroup(const TorchGroup&) = delete;
@@ -122,8 +123,8 @@ class TorchGroup {
   // Waits until `word` is `expected`, which `member` makes it, and makes it `value`. 0 is the
   // process group's time-out. `what` gives the text of a failure.
   template <typename What>
-  void swap(std::uint32_t& word, std::uint32_t expected, std::uint32_t value, int member,
-            std::size_t timeout_ms, What what) const {
+  void swap_word(std::uint32_t& word, std::uint32_t expected, std::uint32_t value, int member,
+                 std::size_t timeout_ms, What what) const {
     using Clock = std::chrono::steady_clock;
     const std::chrono::milliseconds limit =
         timeout_ms == 0

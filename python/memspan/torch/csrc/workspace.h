@@ -111,7 +111,7 @@ class Workspace {
   // `member`'s slot is not read any more.
   void release(int member) {
     if (std::exchange(did_[member].release, true)) return;
-    swap(line(member, kDone, rank()), 0, 1, member);
+    swap_word(line(member, kDone, rank()), 0, 1, member);
   }
   void release_all() {
     for (int step = 1; step < size(); ++step) release((rank() + step) % size());
@@ -168,9 +168,9 @@ class Workspace {
     return lines[(2 * turn_ + words) * size() + about];
   }
 
-  void swap(Line& line, std::uint32_t expected, std::uint32_t value, int member) {
+  void swap_word(Line& line, std::uint32_t expected, std::uint32_t value, int member) {
     const BreaksByException breaks{is_broken_};
-    group_->swap(line.word, expected, value, member, 0, [&] {
+    group_->swap_word(line.word, expected, value, member, 0, [&] {
       return "rank " + std::to_string(member) + " did not come to \"" + header(rank()).call +
              "\" of the process group \"" + group_->name() + "\"";
     });
@@ -196,7 +196,7 @@ class Workspace {
     if (!std::exchange(is_in_use_[turn_], false)) return;
     for (int step = 1; step < size(); ++step) {
       const int member = (rank() + step) % size();
-      swap(line(rank(), kDone, member), 1, 0, member);
+      swap_word(line(rank(), kDone, member), 1, 0, member);
     }
   }
 
@@ -204,14 +204,14 @@ class Workspace {
     if (std::exchange(did_[member].publish, true)) return;
     Line& there = line(member, kReady, rank());
     there.verdict = verdict;  // `member` has read the last one, or it would not have been `done`
-    swap(there, 0, 1, member);
+    swap_word(there, 0, 1, member);
   }
 
   // The verdict of `member`.
   Verdict receive(int member) {
     did_[member].await = true;
     Line& here = line(rank(), kReady, member);
-    swap(here, 1, 0, member);
+    swap_word(here, 1, 0, member);
     return static_cast<Verdict>(here.verdict);
   }
 
