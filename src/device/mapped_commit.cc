@@ -17,6 +17,7 @@
 #include "core/mutex.h"
 #include "core/signals.h"
 #include "core/thread.h"
+#include "device/host/copy.h"
 #include "device/huge_pages.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -129,6 +130,7 @@ Result<CommitSettings> CommitSettings::from_environment() {
                      "taking memory");
   MEMSPAN_TRY_ASSIGN(const bool is_populated, second_of("MEMSPAN_POPULATE", "none", "all"),
                      "taking memory");
+  MEMSPAN_PASS(check_copy_setting());  // all of this memory is copied
   return CommitSettings{!is_never_huge, is_populated};
 }
 

@@ -168,12 +168,12 @@ Status PoolCopier::move_by_device(const CopyPiece& piece) const {
   return fault ? explain(*fault, piece) : device_->copy(to, from, piece.bytes);
 }
 
-Status PoolCopier::move_here(const CopyPiece& piece) const {
+Status PoolCopier::move_here(const CopyPiece& piece) {
   return device_ == nullptr ? move_guarded(piece) : move_by_device(piece);
 }
 
-Status PoolCopier::move_guarded(const CopyPiece& piece) const {
-  const auto copying = [&] { move(piece.to, piece.from, piece.bytes); };
+Status PoolCopier::move_guarded(const CopyPiece& piece) {
+  const auto copying = [&] { copy_here_(piece.to, piece.from, piece.bytes); };
   const auto fault = run_guarded(copying);
   return fault ? explain(*fault, piece) : Status::ok();
 }

@@ -51,15 +51,10 @@ class PoolCopier {
         limit_(limit),
         completion_(completion),
         device_(pool.other_device()),
-        is_non_temporal_(device_ == nullptr && bytes >= copies_past_caches_from()),
+        copy_here_(device_ == nullptr ? bytes : 0, MeasuredCopy::Shape::kPieces),
         left_(bytes_at_once()),
         from_(pool),
-        to_(pool) {
-    if (is_non_temporal_) order_copies_past_caches();
-  }
-  ~PoolCopier() {
-    if (is_non_temporal_) order_copies_past_caches();
-  }
+        to_(pool) {}
   PoolCopier(const PoolCopier&) = delete;
   PoolCopier& operator=(const PoolCopier&) = delete;
 
@@ -99,7 +94,7 @@ class PoolCopier {
         if (i + kAhead < count) copier.prefetch(piece_at(i + kAhead));
         const CopyPiece piece = piece_at(i);
         if (!copier.may_begin(piece)) return;
-        copier.move(piece.to, piece.from, piece.bytes);
+        copier.copy_here_(piece.to, piece.from, piece.bytes);
         next = i + 1;
       }
     }
@@ -121,7 +116,7 @@ class PoolCopier {
   // With a device no row of pieces is copied by the processor.
   std::uint64_t bytes_at_once() const { return device_ == nullptr ? kBytesAtOnce : 0; }
   void prefetch(const CopyPiece& piece) const {
-    prefetch_copy(is_non_temporal_ ? nullptr : piece.to, piece.from, piece.bytes);
+    prefetch_copy(copy_here_.is_past_caches() ? nullptr : piece.to, piece.from, piece.bytes);
   }
   // Holds both ends of a piece and counts its bytes. False: use copy(), if only to learn why the
   // piece is invalid.
@@ -134,14 +129,8 @@ class PoolCopier {
   bool hold(const CopyPiece& piece);
   enum class Way { kHere, kByMessages };  // the latter with an end on another host
   Result<Way> find(const CopyPiece& piece);
-  void move(void* to, const void* from, std::uint64_t bytes) const {
-    if (is_non_temporal_)
-      copy_past_caches(to, from, bytes);
-    else
-      copy_bytes(to, from, bytes);
-  }
-  Status move_here(const CopyPiece& piece) const;
-  Status move_guarded(const CopyPiece& piece) const;
+  Status move_here(const CopyPiece& piece);
+  Status move_guarded(const CopyPiece& piece);
   [[gnu::cold]] Status move_by_device(const CopyPiece& piece) const;
   bool is_of_device(const void* pointer) const;
   Status explain(const CopyFault& fault, const CopyPiece& piece) const;
@@ -173,7 +162,7 @@ class PoolCopier {
   const Duration limit_;
   const CopyCompletion completion_;
   Device* const device_;  // whose memory is not the host's; null: all memory here is the host's
-  const bool is_non_temporal_;
+  MeasuredCopy copy_here_;
   std::optional<Deadline> deadline_ = {};  // once a piece had to wait
   std::uint64_t left_;
   HeldWindows from_;

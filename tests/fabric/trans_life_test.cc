@@ -236,6 +236,9 @@ TEST(TransLifeTest, RefusesWhatIsNoConfiguration) {
       EXPECT_EQ(smem_get_last_err_code(), SMEM_INVALID_PARAM);
       EXPECT_TRUE(says(words));
     };
+    setenv("MEMSPAN_COPY", "pigeon", 1);
+    EXPECT_EQ(smem_trans_create(store.url(), kTarget, &good), nullptr);
+    EXPECT_TRUE(says("MEMSPAN_COPY is \"pigeon\""));
     auto config = good;
     config.role = SMEM_TRANS_NONE;
     refused(config, "role is 0");

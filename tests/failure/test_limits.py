@@ -79,6 +79,9 @@ class LimitsTest(unittest.TestCase):
             code, _, errors = self.allocate(1, **{name: "always"})
             self.assertNotEqual(code, 0)
             self.assertIn(f'{name} is "always"; allowed are {allowed}', errors)
+        code, _, errors = self.allocate(1, MEMSPAN_COPY="pigeon")
+        self.assertNotEqual(code, 0)
+        self.assertIn('MEMSPAN_COPY is "pigeon"; allowed here are measured, library', errors)
         little = {"MEMSPAN_MEMORY_LIMIT": "80m", "SHMEM_SYMMETRIC_SIZE": "60m"}
         for settings in ({}, {"MEMSPAN_THP": "never"}, {"MEMSPAN_POPULATE": "all"},
                          {"MEMSPAN_THP": "never", "MEMSPAN_POPULATE": "all"}):

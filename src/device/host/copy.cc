@@ -1,19 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/host/copy.h"
 
-#include "core/cpu.h"
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#include <immintrin.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
+
+#include "core/cpu.h"
+#include "core/environment.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
 #endif
 
 namespace memspan {
+namespace {
+
+constexpr const char* kCopyVariable = "MEMSPAN_COPY";
+constexpr const char* kMeasured = "measured";
+
+void copy_by_library(std::byte* to, const std::byte* from, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
 
 #if defined(__x86_64__)
-namespace {
+void copy_by_string(std::byte* to, const std::byte* from, std::size_t bytes) {
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+}
 
 constexpr std::size_t kStep = 2 * kCacheLine;
 static_assert(kLargeCopyBytes >= kCacheLine + kStep);
@@ -50,7 +64,8 @@ __attribute__((target("avx2"))) inline void store(std::byte* to, const Step& ste
 
 // How far ahead of its loads a copy prefetches the source. Bytes from memory at 20 GB/s and more
 // take 100 ns, which is 2 KiB of them. Bytes from the last cache take a quarter of that. The
-// processor's own prefetchers stop at the end of each page of 4 KiB.
+// processor's own prefetchers stop at the end of each page of 4 KiB. On some processors a prefetch
+// past the caches makes a loop three times slower.
 constexpr std::size_t kNotAhead = 0;
 constexpr std::size_t kCacheAhead = 512;
 constexpr std::size_t kMemoryAhead = 2048;
@@ -95,137 +110,186 @@ __attribute__((target("avx512f"))) inline WideStep load_wide(const std::byte* fr
            _mm512_loadu_si512(from + 2 * kCacheLine), _mm512_loadu_si512(from + 3 * kCacheLine)}};
 }
 
+template <Place place>
 __attribute__((target("avx512f"))) inline void store_wide(std::byte* to, const WideStep& step) {
-  _mm512_storeu_si512(to, step.vectors[0]);
-  _mm512_storeu_si512(to + kCacheLine, step.vectors[1]);
-  _mm512_storeu_si512(to + 2 * kCacheLine, step.vectors[2]);
-  _mm512_storeu_si512(to + 3 * kCacheLine, step.vectors[3]);
+  for (std::size_t i = 0; i < 4; ++i) {
+    if constexpr (place == Place::kPastCaches)
+      _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i * kCacheLine), step.vectors[i]);
+    else
+      _mm512_storeu_si512(to + i * kCacheLine, step.vectors[i]);
+  }
 }
 
+template <Place place>
 __attribute__((target("avx512f"))) void copy_in_wide_steps(std::byte* to, const std::byte* from,
                                                            std::size_t bytes) {
   const std::byte* const last = from + bytes - sizeof(WideStep);
   std::byte* const last_to = to + bytes - sizeof(WideStep);
   if (const auto before = reinterpret_cast<std::uintptr_t>(to) % kCacheLine; before != 0) {
-    store_wide(to, load_wide(from));
+    store_wide<Place::kAny>(to, load_wide(from));
     from += kCacheLine - before;
     to += kCacheLine - before;
   }
   for (; from < last; from += sizeof(WideStep), to += sizeof(WideStep))
-    store_wide(to, load_wide(from));
-  store_wide(last_to, load_wide(last));
+    store_wide<place>(to, load_wide(from));
+  store_wide<Place::kAny>(last_to, load_wide(last));
 }
 
-struct Machine {
-  bool has_vectors = false;
-  bool has_wide_vectors = false;
-  // From this size on neither end of a copy fits a core's own caches: at most past_caches.
-  std::size_t beyond_core = SIZE_MAX;
-  // From this size on no cache holds both ends of a copy, and a plain store would read the line
-  // that it overwrites.
-  std::size_t past_caches = SIZE_MAX;
-};
+#endif
 
-// As the processor says it; the C library's own figures are wrong on some. 0: it does not.
-struct CacheSizes {
-  std::size_t of_core = 0;  // the second level
-  std::size_t largest = 0;
-};
+// The ways of this machine, or the one that MEMSPAN_COPY names.
+struct Ways {
+  std::array<CopyWay, CopyChoice::kMostWays> all{};
+  unsigned count = 0;
+  // For a copy of fewer bytes than are measured.
+  void (*small)(std::byte*, const std::byte*, std::size_t) = copy_by_library;
+  Status status;  // kInvalidArgument: MEMSPAN_COPY names none
 
-CacheSizes cache_sizes() {
-  constexpr unsigned kIntel = 4;  // the leaves have the same form
-  constexpr unsigned kAmd = 0x8000001d;
-  const unsigned leaf =
-      static_cast<unsigned>(__get_cpuid_max(0x80000000, nullptr)) >= kAmd ? kAmd : kIntel;
-  CacheSizes sizes;
-  unsigned a = 0, b = 0, sets = 0, d = 0;
-  for (unsigned i = 0; __get_cpuid_count(leaf, i, &a, &b, &sets, &d) != 0 && (a & 0x1f) != 0; ++i) {
-    const std::size_t line = (b & 0xfff) + 1;
-    const std::size_t partitions = (b >> 12 & 0x3ff) + 1;
-    const std::size_t ways = (b >> 22) + 1;
-    const std::size_t bytes = line * partitions * ways * (std::size_t{sets} + 1);
-    if ((a >> 5 & 7) == 2) sizes.of_core = std::max(sizes.of_core, bytes);
-    sizes.largest = std::max(sizes.largest, bytes);
+  void add(const char* name, void (*copy)(std::byte*, const std::byte*, std::size_t),
+           bool is_past_caches = false) {
+    all[count++] = {name, copy, is_past_caches};
   }
-  return sizes;
-}
+  void take(const std::string& wanted) {
+    if (wanted == kMeasured) return;
+    const auto has_name = [&](const CopyWay& way) { return wanted == way.name; };
+    const auto found = std::find_if(all.begin(), all.begin() + count, has_name);
+    if (found == all.begin() + count) {
+      std::string names = kMeasured;
+      for (unsigned i = 0; i < count; ++i) names += fmt::format(", {}", all[i].name);
+      status = {Code::kInvalidArgument,
+                fmt::format("{} is \"{}\"; allowed here are {}", kCopyVariable, wanted, names)};
+      return;
+    }
+    all[0] = *found;
+    count = 1;
+  }
+};
 
-Machine look_at_machine() {
+Ways find_ways() {
+  Ways ways;
+  ways.add("library", copy_by_library);
+#if defined(__x86_64__)
+  ways.add("string", copy_by_string);
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2") == 0) return {};
-  const CacheSizes cache = cache_sizes();
-  Machine machine{.has_vectors = true};
+  if (__builtin_cpu_supports("avx2") != 0) {
+    ways.small = copy_in_steps<Place::kWhole, kNotAhead>;
+    ways.add("vectors", ways.small);
+    ways.add("vectors-ahead", copy_in_steps<Place::kWhole, kCacheAhead>);
+    ways.add("past-caches", copy_in_steps<Place::kPastCaches, kNotAhead>, true);
+    ways.add("past-caches-ahead", copy_in_steps<Place::kPastCaches, kMemoryAhead>, true);
+  }
   // Processors that lower their clock for vectors of 64 bytes are those without VBMI2.
-  machine.has_wide_vectors =
-      __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vbmi2") != 0;
-  if (cache.largest > 0) machine.past_caches = cache.largest / 2;
-  if (cache.of_core > 0) machine.beyond_core = 2 * cache.of_core;
-  machine.beyond_core = std::min(machine.beyond_core, machine.past_caches);
-  return machine;
+  if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vbmi2") != 0) {
+    ways.add("wide", copy_in_wide_steps<Place::kAny>);
+    ways.add("wide-past-caches", copy_in_wide_steps<Place::kPastCaches>, true);
+  }
+#endif
+  ways.take(environment_or(kCopyVariable, kMeasured));
+  return ways;
 }
 
-const Machine& this_machine() {
-  static const Machine machine = look_at_machine();
-  return machine;
+// Sizes from kMeasuredCopyBytes on, each four times as large as the one before.
+constexpr unsigned kSizes = 5;
+
+struct Copies {
+  const Ways ways = find_ways();
+  std::array<CopyChoice, kSizes> whole;
+  std::array<CopyChoice, kSizes> pieces;
+};
+
+Copies& copies() {
+  static Copies* const all = new Copies;  // never destroyed: exit handlers may still copy
+  return *all;
 }
 
-// Stores past the caches are ordered with no other but by the fences.
-void copy_in_order_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) {
-  _mm_sfence();
-  copy_in_steps<Place::kPastCaches, kMemoryAhead>(to, from, bytes);
-  _mm_sfence();
+unsigned size_class_of(std::size_t bytes) {
+  const auto doubled = std::bit_width(bytes / kMeasuredCopyBytes) - 1;
+  return std::min(static_cast<unsigned>(doubled) / 2, kSizes - 1);
+}
+
+// The bytes of one turn of a trial: a copy of many bytes has all turns.
+std::size_t part_of(std::size_t bytes) {
+  constexpr std::size_t kDividedBytes = std::size_t{16} << 20;
+  constexpr std::size_t kTurns = std::size_t{CopyChoice::kTries} * CopyChoice::kMostWays;
+  return bytes < kDividedBytes ? bytes : bytes / kTurns + kTurns;
+}
+
+// Page faults and changes of threads of this thread so far.
+std::int64_t disturbances() {
+  rusage used{};
+  if (::getrusage(RUSAGE_THREAD, &used) != 0) return 0;
+  return used.ru_minflt + used.ru_majflt + used.ru_nvcsw + used.ru_nivcsw;
 }
 
 }  // namespace
 
-std::size_t copies_past_caches_from() {
-  return this_machine().past_caches;
+std::span<const CopyWay> copy_ways() {
+  const Ways& ways = copies().ways;
+  return {ways.all.data(), ways.count};
 }
 
-void copy_large(void* to, const void* from, std::size_t bytes) {
-  const Machine& machine = this_machine();
-  auto* target = static_cast<std::byte*>(to);
-  const auto* source = static_cast<const std::byte*>(from);
-  if (!machine.has_vectors)
-    std::memcpy(to, from, bytes);
-  else if (bytes < machine.beyond_core)
-    copy_in_steps<Place::kWhole, kNotAhead>(target, source, bytes);
-  else if (bytes >= machine.past_caches)
-    copy_in_order_past_caches(target, source, bytes);
-  else if (machine.has_wide_vectors)
-    copy_in_wide_steps(target, source, bytes);
-  else
-    copy_in_steps<Place::kWhole, kCacheAhead>(target, source, bytes);
-}
-
-void copy_past_caches(void* to, const void* from, std::size_t bytes) {
-  if (bytes < kLargeCopyBytes || !this_machine().has_vectors)
-    std::memcpy(to, from, bytes);
-  else
-    copy_in_steps<Place::kPastCaches, kMemoryAhead>(static_cast<std::byte*>(to),
-                                                    static_cast<const std::byte*>(from), bytes);
+Status check_copy_setting() {
+  return copies().ways.status;
 }
 
 void order_copies_past_caches() {
+#if defined(__x86_64__)
   _mm_sfence();
-}
-
-#else
-
-std::size_t copies_past_caches_from() {
-  return SIZE_MAX;
+#endif
 }
 
 void copy_large(void* to, const void* from, std::size_t bytes) {
-  std::memcpy(to, from, bytes);
+  if (bytes < kMeasuredCopyBytes) {
+    copies().ways.small(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
+    return;
+  }
+  auto* target = static_cast<std::byte*>(to);
+  const auto* source = static_cast<const std::byte*>(from);
+  const std::size_t part = part_of(bytes), all = bytes;
+  while (bytes > 0) {
+    MeasuredCopy copy(all, MeasuredCopy::Shape::kWhole);
+    const std::size_t count = copy.is_rated() ? std::min(part, bytes) : bytes;
+    copy(target, source, count);
+    target += count;
+    source += count;
+    bytes -= count;
+  }
 }
 
-void copy_past_caches(void* to, const void* from, std::size_t bytes) {
-  std::memcpy(to, from, bytes);
+MeasuredCopy::MeasuredCopy(std::size_t bytes, Shape shape) {
+  if (bytes < kMeasuredCopyBytes) return;
+  Copies& all = copies();
+  choice_ = &(shape == Shape::kWhole ? all.whole : all.pieces)[size_class_of(bytes)];
+  turn_ = choice_->next(all.ways.count);
+  way_ = &all.ways.all[turn_.way];
+  if (turn_.is_rated()) disturbances_ = disturbances();
+  if (way_->is_past_caches) order_copies_past_caches();
 }
 
-void order_copies_past_caches() {}
+MeasuredCopy::~MeasuredCopy() {
+  if (is_past_caches()) order_copies_past_caches();
+  if (!turn_.is_rated()) return;
+  const bool is_telling = bytes_ >= kMeasuredCopyBytes / 2 && disturbances() == disturbances_;
+  choice_->rate(turn_, is_telling ? CopyChoice::cost_of(took_, bytes_) : 0);
+}
 
-#endif
+void MeasuredCopy::rated(std::byte* to, const std::byte* from, std::size_t bytes) {
+  const Clock::time_point begin = Clock::now();
+  way_->copy(to, from, bytes);
+  if (way_->is_past_caches) order_copies_past_caches();
+  took_ += Clock::now() - begin;
+  bytes_ += bytes;
+}
+
+std::vector<CopyRate> copy_rates() {
+  std::vector<CopyRate> rates;
+  for (unsigned size = 0; size < kSizes; ++size) {
+    const CopyChoice& choice = copies().whole[size];
+    if (choice.best_cost() != 0)
+      rates.push_back({kMeasuredCopyBytes << (2 * size), copy_ways()[choice.best()].name,
+                       choice.bytes_per_second()});
+  }
+  return rates;
+}
 
 }  // namespace memspan

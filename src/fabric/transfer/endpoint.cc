@@ -14,6 +14,7 @@
 #include "core/log.h"
 #include "core/random.h"
 #include "device/choice.h"
+#include "device/host/copy.h"
 #include "device/host/guarded_copy.h"
 #include "fabric/transfer/counters.h"
 #include "fabric/transfer/endpoint_name.h"
@@ -46,6 +47,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
                         .broker_address = member->broker().address(),
                         .who = member->identity()};
   MEMSPAN_TRY(chosen_device().status(), "making an endpoint");
+  MEMSPAN_PASS(check_copy_setting());
   auto patience = registration_patience();
   if (!patience.is_ok()) return patience.status();
   auto table = RegistrationTable::create();

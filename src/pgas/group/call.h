@@ -112,28 +112,16 @@ inline const std::byte* at(const void* base, std::size_t offset) {
   return static_cast<const std::byte*>(base) + offset;
 }
 
-// Writes the parts of a call's result, which are `bytes` bytes together: past the caches when they
-// are too much for them.
+// Writes the parts of a call's result, which are `bytes` bytes together.
 class ResultWriter {
  public:
-  explicit ResultWriter(std::size_t bytes) : is_large_(bytes >= copies_past_caches_from()) {
-    if (is_large_) order_copies_past_caches();
-  }
-  ResultWriter(const ResultWriter&) = delete;
-  ResultWriter& operator=(const ResultWriter&) = delete;
-  ~ResultWriter() {
-    if (is_large_) order_copies_past_caches();
-  }
-  void operator()(void* to, const void* from, std::size_t bytes) const {
-    if (bytes == 0 || to == from) return;
-    if (is_large_)
-      copy_past_caches(to, from, bytes);
-    else
-      std::memcpy(to, from, bytes);
+  explicit ResultWriter(std::size_t bytes) : copy_(bytes, MeasuredCopy::Shape::kPieces) {}
+  void operator()(void* to, const void* from, std::size_t bytes) {
+    if (bytes != 0 && to != from) copy_(to, from, bytes);
   }
 
  private:
-  const bool is_large_;
+  MeasuredCopy copy_;
 };
 
 // How many pieces of `piece` bytes `bytes` are; at least one.

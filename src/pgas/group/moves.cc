@@ -107,7 +107,7 @@ Status group_broadcast(ProcessGroup& group, void* values, std::size_t bytes, int
     if (!is_root) std::memcpy(values, team.eager_buffer(root), bytes);
     return Status::ok();
   }
-  const ResultWriter write(bytes);
+  ResultWriter write(bytes);
   return in_steps(
       group, signature, pieces_of(bytes, kPipelineBytes),
       [&](std::size_t step) {
@@ -123,7 +123,7 @@ Status group_broadcast(ProcessGroup& group, void* values, std::size_t bytes, int
 
 Status group_all_gather(ProcessGroup& group, void* const results[], const void* values,
                         std::size_t bytes) {
-  const ResultWriter write(bytes * static_cast<std::size_t>(group.size()));
+  ResultWriter write(bytes * static_cast<std::size_t>(group.size()));
   return in_steps(
       group, {GroupCall::kAllGather, bytes}, pieces_of(bytes, kPipelineBytes),
       [&](std::size_t step) {
@@ -143,7 +143,7 @@ Status group_gather(ProcessGroup& group, void* const results[], const void* valu
                     std::size_t bytes, int root) {
   MEMSPAN_PASS(check_root(group, root));
   const bool is_root = group.rank() == root;
-  const ResultWriter write(bytes * static_cast<std::size_t>(group.size()));
+  ResultWriter write(bytes * static_cast<std::size_t>(group.size()));
   return in_steps(
       group, {GroupCall::kGather, bytes, root}, pieces_of(bytes, kPipelineBytes),
       [&](std::size_t step) {
@@ -166,7 +166,7 @@ Status group_scatter(ProcessGroup& group, void* result, const void* const values
   MEMSPAN_PASS(check_root(group, root));
   const bool is_root = group.rank() == root;
   const Slots slots = cut_buffer(group, 0);
-  const ResultWriter write(bytes);
+  ResultWriter write(bytes);
   return in_steps(
       group, {GroupCall::kScatter, bytes, root}, pieces_of(bytes, slots.bytes),
       [&](std::size_t step) {
@@ -192,8 +192,7 @@ Status group_all_to_all(ProcessGroup& group, void* const results[],
   const Sizes sizes(group);
   const Slots slots = cut_buffer(group, sizes.bytes());
   const auto rank = static_cast<std::size_t>(group.rank());
-  const ResultWriter write(
-      std::accumulate(result_bytes, result_bytes + group.size(), std::size_t{0}));
+  ResultWriter write(std::accumulate(result_bytes, result_bytes + group.size(), std::size_t{0}));
   const auto fill = [&](std::size_t step) {
     if (step == 0) {
       sizes.write(group.my_buffer(), value_bytes, result_bytes);

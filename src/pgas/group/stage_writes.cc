@@ -7,20 +7,23 @@
 namespace memspan::pgas {
 
 void StageWrites::begin(std::size_t kind, std::size_t bytes) {
-  choice_ = {};
+  turn_ = {};
   way_ = nullptr;
   if (bytes < kLeastBytes) return;
-  const auto size = static_cast<std::size_t>(std::bit_width(bytes) - std::bit_width(kLeastBytes));
-  way_ = &ways_[kind][std::min(size, kSizes - 1)];
-  choice_ = way_->next();
+  const auto size = static_cast<std::size_t>(std::bit_width(bytes / kLeastBytes) - 1) / 2;
+  choice_ = &choices_[kind][std::min(size, kSizes - 1)];
+  const auto ways = copy_ways();
+  turn_ = choice_->next(static_cast<unsigned>(ways.size()));
+  way_ = &ways[turn_.way];
+  bytes_ = bytes;
   took_ = {};
   resume();
 }
 
 void StageWrites::end() {
   pause();
-  if (choice_.is_timed) way_->note(choice_.is_past_caches, took_);
-  choice_ = {};
+  if (turn_.is_rated()) choice_->rate(turn_, CopyChoice::cost_of(took_, bytes_));
+  turn_ = {};
 }
 
 }  // namespace memspan::pgas

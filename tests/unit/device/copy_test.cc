@@ -3,7 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <memory>
 #include <string>
+#include <thread>
+
+#include "core/thread_sanitizer.h"
 
 namespace memspan {
 namespace {
@@ -49,33 +55,100 @@ TEST(CopyTest, CopiesFromAnyPlaceToAnyPlace) {
         expect_copied(bytes, from_shift, to_shift);
 }
 
-TEST(CopyTest, CopiesWhatNoCacheHolds) {
-  constexpr std::size_t kMost = std::size_t{1} << 30;
-  const std::size_t from = copies_past_caches_from();
-  // Of some of these one core's caches hold nothing, but the last one does.
-  for (std::size_t mib : {3, 6, 13})
-    for (std::size_t more : {0, 1, 63, 255})
-      for (std::size_t to_shift : {0, 17}) expect_copied((mib << 20) + more, 5, to_shift);
-  if (from > kMost)
-    GTEST_SKIP() << "does not apply: no copy of up to 1 GiB goes past the caches of this machine";
-  for (std::size_t bytes : {from - 1, from, from + 1, from + 201, 2 * from + 63})
-    expect_copied(bytes, 5, 17);
+TEST(CopyTest, CopiesLargeSizesByEachWayOfATrial) {
+  constexpr std::size_t kMiB = 1 << 20;
+  for (std::size_t bytes : {kMeasuredCopyBytes - 1, kMeasuredCopyBytes, kMiB + 63, 4 * kMiB + 255})
+    for (unsigned round = 0; round < CopyChoice::kTries * CopyChoice::kMostWays; ++round)
+      expect_copied(bytes, 5, round % 2 == 0 ? 0 : 17);
 }
 
-TEST(CopyTest, CopiesPastTheCachesWhateverTheSize) {
-  for (std::size_t bytes = kLargeCopyBytes; bytes <= 3 * 4096; bytes += 113) {
-    const std::string source = bytes_for(bytes + 3);
-    std::string target(bytes + 5, '.');
-    order_copies_past_caches();
-    copy_past_caches(target.data() + 5, source.data() + 3, bytes);
-    order_copies_past_caches();
-    EXPECT_TRUE(target.compare(5, bytes, source, 3, bytes) == 0) << bytes;
-    EXPECT_EQ(target.substr(0, 5), ".....") << bytes;
+TEST(CopyTest, EveryWayCopiesTheBytesAndNothingAround) {
+  for (const CopyWay& way : copy_ways())
+    for (std::size_t bytes = kLargeCopyBytes; bytes <= 3 * 4096; bytes += 113) {
+      const std::string source = bytes_for(bytes + 3);
+      const std::string before(bytes + 10, '.');
+      std::string target = before;
+      order_copies_past_caches();
+      way.copy(reinterpret_cast<std::byte*>(target.data()) + 5,
+               reinterpret_cast<const std::byte*>(source.data()) + 3, bytes);
+      order_copies_past_caches();
+      EXPECT_TRUE(target.compare(5, bytes, source, 3, bytes) == 0) << way.name << ", " << bytes;
+      EXPECT_EQ(target.substr(0, 5) + target.substr(bytes + 5), "..........") << way.name;
+    }
+}
+
+TEST(CopyTest, PiecesOfOneMeasuredCopyArriveWhateverItsWay) {
+  const std::string source = bytes_for(kMeasuredCopyBytes);
+  for (unsigned round = 0; round < CopyChoice::kTries * CopyChoice::kMostWays; ++round) {
+    std::string target(source.size(), '.');
+    {
+      MeasuredCopy copy(source.size(), MeasuredCopy::Shape::kPieces);
+      for (std::size_t at = 0, bytes = 1; at < source.size(); at += bytes, bytes = 2 * bytes + 1) {
+        bytes = std::min(bytes, source.size() - at);
+        copy(target.data() + at, source.data() + at, bytes);
+      }
+    }
+    ASSERT_EQ(target, source) << round;
   }
 }
 
 TEST(CopyTest, NothingFromNowhereIsFine) {
   copy_bytes(nullptr, nullptr, 0);
+}
+
+// A litmus test. The copy's stores come behind those before it, and before those behind it.
+class Messages {
+ public:
+  explicit Messages(const CopyWay& way) : way_(way) {}
+  void run() {
+    std::thread reader([this] { read(); });
+    for (std::uint64_t round = 1; round <= kRounds; ++round) write(round);
+    reader.join();
+  }
+
+ private:
+  static constexpr std::uint64_t kRounds = 2000;
+  static constexpr std::size_t kWords = (std::size_t{16} << 10) / sizeof(std::uint64_t);
+
+  void write(std::uint64_t round) {
+    std::ranges::fill(source_, round);
+    __atomic_store_n(&before_, round, __ATOMIC_RELAXED);
+    order_copies_past_caches();
+    way_.copy(reinterpret_cast<std::byte*>(target_.data()),
+              reinterpret_cast<const std::byte*>(source_.data()), sizeof source_);
+    order_copies_past_caches();
+    __atomic_store_n(&behind_, round, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&read_, __ATOMIC_ACQUIRE) != round) std::this_thread::yield();
+  }
+  void read() {
+    begin_access_for_peer();  // reads what is being written
+    for (std::uint64_t round = 1; round <= kRounds; ++round) {
+      // The last words may be stored as those of small copies are.
+      while (__atomic_load_n(&target_[kWords / 2], __ATOMIC_ACQUIRE) != round)
+        std::this_thread::yield();
+      EXPECT_EQ(__atomic_load_n(&before_, __ATOMIC_RELAXED), round) << way_.name;
+      while (__atomic_load_n(&behind_, __ATOMIC_ACQUIRE) != round) std::this_thread::yield();
+      for (const std::uint64_t& word : target_)
+        if (__atomic_load_n(&word, __ATOMIC_RELAXED) != round) {
+          ADD_FAILURE() << way_.name << ": the flag came before word " << &word - target_.data();
+          break;
+        }
+      __atomic_store_n(&read_, round, __ATOMIC_RELEASE);
+    }
+    end_access_for_peer();
+  }
+
+  const CopyWay& way_;
+  alignas(64) std::array<std::uint64_t, kWords> source_{};
+  alignas(64) std::array<std::uint64_t, kWords> target_{};
+  alignas(64) std::uint64_t before_ = 0;
+  alignas(64) std::uint64_t behind_ = 0;
+  alignas(64) std::uint64_t read_ = 0;
+};
+
+TEST(CopyTest, EveryWayIsOrderedWithTheStoresAroundIt) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "does not apply: one core";
+  for (const CopyWay& way : copy_ways()) std::make_unique<Messages>(way)->run();
 }
 
 }  // namespace

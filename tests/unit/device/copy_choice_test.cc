@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "device/host/copy_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <vector>
+
+namespace memspan {
+namespace {
+
+using Costs = std::vector<std::uint32_t>;
+
+unsigned count(const Costs& costs) {
+  return static_cast<unsigned>(costs.size());
+}
+
+// A trial in which a copy costs so much each way, and the copies until the next one. How often each
+// way was taken.
+Costs trial(CopyChoice& choice, const Costs& costs) {
+  Costs taken(costs.size());
+  CopyChoice::Turn turn = choice.next(count(costs));
+  for (; turn.is_rated(); turn = choice.next(count(costs))) {
+    choice.rate(turn, costs[turn.way]);
+    ++taken[turn.way];
+  }
+  return taken;
+}
+
+// How many copies come before the next trial, of which the last is returned by next().
+std::uint32_t copies_until_trial(CopyChoice& choice, unsigned ways, CopyChoice::Turn& first) {
+  std::uint32_t copies = 0;
+  for (first = choice.next(ways); !first.is_rated(); first = choice.next(ways))
+    if (++copies > CopyChoice::kLastGap) break;
+  return copies;
+}
+
+// The trials that follow, the last of which is complete.
+void trials(CopyChoice& choice, const std::vector<Costs>& costs) {
+  CopyChoice::Turn turn = choice.next(count(costs[0]));
+  for (const Costs& each : costs) {
+    while (!turn.is_rated()) turn = choice.next(count(each));
+    for (; turn.is_rated(); turn = choice.next(count(each))) choice.rate(turn, each[turn.way]);
+  }
+}
+
+TEST(CopyChoiceTest, TriesEachWayAndTakesTheFastest) {
+  CopyChoice choice;
+  EXPECT_EQ(choice.best_cost(), 0u);
+  EXPECT_EQ(trial(choice, {90, 40, 70}), (Costs{3, 3, 3}));
+  EXPECT_EQ(choice.best(), 1u);
+  EXPECT_EQ(choice.best_cost(), 40u);
+  EXPECT_EQ(choice.next(3).way, 1u);
+}
+
+TEST(CopyChoiceTest, ATrialTakesOneWayAfterTheOther) {
+  CopyChoice choice;
+  for (unsigned i = 0; i < 2 * CopyChoice::kTries; ++i) {
+    const CopyChoice::Turn turn = choice.next(2);
+    EXPECT_EQ(turn.way, i / CopyChoice::kTries);
+    choice.rate(turn, 50);
+  }
+  EXPECT_FALSE(choice.next(2).is_rated());
+}
+
+TEST(CopyChoiceTest, TrialsBecomeRare) {
+  CopyChoice choice;
+  std::vector<std::uint32_t> gaps;
+  for (int i = 0; i < 9; ++i) {
+    CopyChoice::Turn turn;
+    gaps.push_back(copies_until_trial(choice, 2, turn));
+    for (unsigned left = 2 * CopyChoice::kTries; left > 0; --left) {
+      choice.rate(turn, 50);
+      if (left > 1) turn = choice.next(2);
+    }
+  }
+  EXPECT_EQ(gaps, (std::vector<std::uint32_t>{0, 64, 128, 256, 512, 1024, 2048, 4096, 4096}));
+}
+
+TEST(CopyChoiceTest, TheFirstTryOfAWayDoesNotCount) {
+  CopyChoice choice;
+  for (unsigned i = 0; i < 2 * CopyChoice::kTries; ++i) {
+    const CopyChoice::Turn turn = choice.next(2);
+    choice.rate(turn, turn.way == 0 ? 20 : i == 3 ? 10 : 30);
+  }
+  EXPECT_EQ(choice.best(), 0u);
+}
+
+TEST(CopyChoiceTest, OneBadTrialOfThreeDoesNotCount) {
+  CopyChoice choice;
+  trials(choice, {{90, 40}, {90, 42}, {41, 80}});
+  EXPECT_EQ(choice.best(), 1u);
+  EXPECT_EQ(choice.best_cost(), 42u);
+  trials(choice, {{41, 80}});
+  EXPECT_EQ(choice.best(), 0u);
+}
+
+TEST(CopyChoiceTest, ALittleFasterDoesNotReplaceIt) {
+  CopyChoice choice;
+  trials(choice, {{1000, 2000}, {1000, 970}, {1000, 970}});
+  EXPECT_EQ(choice.best(), 0u);
+  trials(choice, {{1000, 960}, {1000, 960}});
+  EXPECT_EQ(choice.best(), 1u);
+}
+
+TEST(CopyChoiceTest, CopiesThatSayNothingDoNotCount) {
+  CopyChoice choice;
+  trials(choice, {{0, 0}});
+  EXPECT_EQ(choice.best_cost(), 0u);
+  trials(choice, {{90, 0}});
+  EXPECT_EQ(choice.best_cost(), 90u);
+  trials(choice, {{0, 70}});
+  EXPECT_EQ(choice.best(), 1u);
+  // The first try counts if no other one does.
+  CopyChoice other;
+  for (unsigned i = 0; i < 2 * CopyChoice::kTries; ++i) {
+    const CopyChoice::Turn turn = other.next(2);
+    other.rate(turn, turn.way == 0 ? 20 : i == 3 ? 10 : 0);
+  }
+  EXPECT_EQ(other.best(), 1u);
+}
+
+TEST(CopyChoiceTest, ATrialThatSaysNothingIsRepeatedAtOnceButNotForever) {
+  CopyChoice choice;
+  unsigned tries = 0;
+  for (CopyChoice::Turn turn = choice.next(2); turn.is_rated(); turn = choice.next(2)) {
+    choice.rate(turn, turn.way == 0 ? 50 : 0);
+    ASSERT_LT(++tries, 1000u);
+  }
+  EXPECT_EQ(tries, (1 + CopyChoice::kRepeats) * 2 * CopyChoice::kTries);
+  EXPECT_EQ(choice.best_cost(), 50u);
+}
+
+TEST(CopyChoiceTest, AWayThatIsManyTimesSlowerHasOneTry) {
+  CopyChoice choice;
+  EXPECT_EQ(trial(choice, {90, 361, 100}), (Costs{3 + 2, 1, 3}));
+  CopyChoice other;
+  EXPECT_EQ(trial(other, {90, 360, 100}), (Costs{3, 3, 3}));
+}
+
+TEST(CopyChoiceTest, TheFirstTrialWaitsForSoManyCopies) {
+  CopyChoice choice(5);
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(choice.next(2).is_rated()) << i;
+  EXPECT_TRUE(choice.next(2).is_rated());
+}
+
+TEST(CopyChoiceTest, OneCopyAtATimeIsRated) {
+  CopyChoice choice;
+  const CopyChoice::Turn first = choice.next(2);
+  EXPECT_TRUE(first.is_rated());
+  EXPECT_FALSE(choice.next(2).is_rated());
+  choice.rate(first, 1);
+  const CopyChoice::Turn lost = choice.next(2);
+  EXPECT_TRUE(lost.is_rated());
+  // It takes too long: another takes its place after some hundred.
+  CopyChoice::Turn other;
+  for (unsigned others = 0; !other.is_rated(); other = choice.next(2)) ASSERT_LT(++others, 1000u);
+  choice.rate(lost, 1);
+  EXPECT_FALSE(choice.next(2).is_rated()) << "the other one still copies";
+  choice.rate(other, 1);
+  EXPECT_TRUE(choice.next(2).is_rated());
+}
+
+TEST(CopyChoiceTest, OneWayIsNeverRated) {
+  CopyChoice choice;
+  for (std::uint32_t call = 0; call < 2 * CopyChoice::kLastGap; ++call)
+    ASSERT_FALSE(choice.next(1).is_rated());
+}
+
+TEST(CopyChoiceTest, ThreadsShareIt) {
+  CopyChoice choice;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&] {
+      for (int call = 0; call < 20000; ++call) {
+        const CopyChoice::Turn turn = choice.next(3);
+        ASSERT_LT(turn.way, 3u);
+        if (turn.is_rated()) choice.rate(turn, turn.way == 1 ? 5 : 15);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(choice.best(), 1u);
+}
+
+TEST(CopyChoiceTest, CostIsNanosecondsPerMiB) {
+  EXPECT_EQ(CopyChoice::cost_of(std::chrono::microseconds(200), 2 << 20), 100'000u);
+  EXPECT_EQ(CopyChoice::cost_of(Duration(0), 1 << 20), 1u);
+}
+
+}  // namespace
+}  // namespace memspan
