@@ -106,11 +106,21 @@ class LimitsTest(unittest.TestCase):
 
     def test_wrong_variables_are_problems(self):
         for name, value in (("SHMEM_SYMMETRIC_SIZE", "many"), ("MEMSPAN_TRANSPORT", "pigeon"),
-                            ("MEMSPAN_CARRIER", "pigeon"), ("MEMSPAN_DEVICE", "abacus"), ("MEMSPAN_COMMIT", "later")):
+                            ("MEMSPAN_CARRIER", "pigeon"), ("MEMSPAN_DEVICE", "abacus"), ("MEMSPAN_COMMIT", "later"),
+                            ("MEMSPAN_COPY", "pigeon")):
             with self.subTest(name):
                 code, out = self.diagnosis("true", **{name: value})
                 self.assertEqual(code, 1)
                 self.assertIn(value, out)
+
+    def test_how_large_blocks_are_copied(self):
+        sizes = found()["memory"]["copies"]["value"]
+        self.assertTrue(sizes)
+        for size in sizes:
+            self.assertIn(size["bytes"], (1 << 18, 1 << 20, 1 << 22, 1 << 24))
+            self.assertGreater(size["bytes_per_second"], 1e8)
+        one = found(MEMSPAN_COPY="library")["memory"]["copies"]
+        self.assertEqual((one["judgement"], one["value"]), ("good", "library"))
 
     @needs("mounts")
     def test_a_small_dev_shm_is_told_and_good(self):
@@ -421,7 +431,7 @@ class UseTest(unittest.TestCase):
             since = time.monotonic()
             info()
             times.append(time.monotonic() - since)
-        bound = 1.0 if IS_SANITIZED else 0.1
+        bound = 2.0 if IS_SANITIZED else 0.5
         self.assertLess(min(times), bound, f"median {statistics.median(times):.3f} s of {times}")
 
 

@@ -19,6 +19,7 @@ Findings gather_all(AskDevices ask) {
       {.group = "memspan", .key = "version", .text = MEMSPAN_VERSION, .value = MEMSPAN_VERSION}};
   append(all, gather_host(files));
   append(all, gather_budget());
+  all.push_back(gather_copies());
   append(all, gather_memory(files));
   append(all, gather_limits(files));
   append(all, gather_kernel(files));
