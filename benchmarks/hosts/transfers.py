@@ -130,7 +130,8 @@ def run_side(name, python, place, secret):
 def main():
     if sys.argv[1:2] == ["--worker"]:
         return worker(sys.argv[2], int(sys.argv[3]), sys.argv[4:6])
-    from jobs.namespaces import Namespaces, can_make_hosts
+    import machine
+    from jobs.namespaces import Namespaces
     from two_hosts import Place, iperf3
 
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
@@ -138,8 +139,8 @@ def main():
     parser.add_argument("--mooncake")
     parser.add_argument("--nixl")
     chosen = parser.parse_args()
-    if not can_make_hosts():
-        sys.exit("transfers: making network namespaces needs root")
+    if reason := machine.why_lacking("hosts"):
+        sys.exit(f"transfers: network namespaces: {reason}")
     pythons = {"memspan": sys.executable, "Mooncake": chosen.mooncake, "NIXL": chosen.nixl}
     names = [name for name, python in pythons.items() if python]
     rounds = []

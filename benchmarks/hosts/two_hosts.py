@@ -30,8 +30,9 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(REPOSITORY / "tests/support"), str(REPOSITORY / "benchmarks")]
 
-from jobs.namespaces import Namespaces, can_make_hosts  # noqa: E402
+from jobs.namespaces import Namespaces  # noqa: E402
 
+import machine  # noqa: E402
 import mpi as mpis  # noqa: E402
 
 LIMIT_S = 120
@@ -246,8 +247,8 @@ def main():
     chosen = parser.parse_args()
     chosen.build = chosen.build.resolve()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the namespaces go, too
-    if not chosen.loopback and not can_make_hosts():
-        sys.exit("two_hosts: making network namespaces needs root; --loopback does not")
+    if not chosen.loopback and (reason := machine.why_lacking("hosts")):
+        sys.exit(f"two_hosts: network namespaces: {reason}. Use --loopback.")
     if not shutil.which("iperf3"):
         sys.exit("two_hosts: iperf3 is missing (apt install iperf3)")
     with tempfile.TemporaryDirectory() as folder:
