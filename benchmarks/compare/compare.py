@@ -196,7 +196,7 @@ def write_documents(results: list[rows.Result], facts: dict) -> None:
 def finish(chosen: argparse.Namespace, comparison: Comparison, facts: dict) -> int:
     results = [comparison.result(row) for row in rows.rows(jobs.cores())]
     rival = comparison.rival.name if comparison.rival else "OSHMEM"
-    print(report.text_table(results, comparison.ours.name, rival))
+    print(report.text_table(report.lines_of(results, comparison.ours.name, rival)))
     if remarks := report.remarks(results):
         print(f"\n{remarks}")
     if chosen.json:

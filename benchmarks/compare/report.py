@@ -86,17 +86,17 @@ def lines_of(results: list[Result], ours: str = "memspan", rival: str = "OSHMEM"
     return [headings, *(cells(r, ours, rival) for r in results)]
 
 
-def text_table(results: list[Result], ours: str, rival: str) -> str:
-    lines = lines_of(results, ours, rival)
-    widths = [max(len(line[i]) for line in lines) for i in range(len(HEADINGS))]
+def text_table(lines: list[list[str]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*lines)]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip()
         for line in lines
     )
 
 
-def markdown_table(lines: list[list[str]]) -> str:
-    rule = ["---"] * 3 + ["---:"] * (len(lines[0]) - 3)
+def markdown_table(lines: list[list[str]], texts: int = 3) -> str:
+    """The first `texts` columns are text."""
+    rule = ["---"] * texts + ["---:"] * (len(lines[0]) - texts)
     return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])
 
 

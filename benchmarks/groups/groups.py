@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""memspan's groups and OpenSHMEM next to an MPI in the same processes; prints one table.
+"""memspan's groups and OpenSHMEM next to each MPI in the same processes; prints a table against the fastest MPI of each row.
 
     benchmarks/install_rivals.sh build/rivals
     python3 benchmarks/groups/groups.py --build build [--only allreduce --sizes 16384,262144] [--write-docs]
 
-The MPI's mpiexec starts the processes, `groups_bench` (main.cc) alternates between the two libraries. A row that does
-not end in time says so, and the others are measured (benchmarks/bounded.py). Each number of processes has its table.
-The exit code is 0 when everything ran, 1 when it did not (with --strict: or a row was missed), and 2
-when there is nothing to run.
+Each MPI's mpiexec starts processes in which `groups_bench` (main.cc) alternates between memspan and that MPI. The MPIs
+take turns by operation. An MPI that is missing or fails is named below the table with the reason, and the others are measured;
+so is a row that does not end in time (benchmarks/bounded.py). Each number of processes has its table. The exit code is
+0 when everything ran, 1 when something did not (with --strict: or a row was missed), and 2 when there is nothing to run.
 """
 
 import argparse
 import json
+import math
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -46,6 +48,9 @@ OPERATIONS = {  # labels: memspan's call, the MPI's
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = (8, KIB, 16 * KIB, 256 * KIB, MIB, 4 * MIB, 64 * MIB)
 PROCESSES = (2, 4)
+MPIS = tuple(os.path.relpath(REPOSITORY / "build/rivals" / name) for name in ("", "openmpi", "mpich"))  # of install_rivals.sh
+HEADINGS = ["operation", "size", "memspan", "fastest MPI", "memspan / fastest MPI"]
+PLOT = "<!-- plot: bars; label=1,2; values=5; line=1; only=all-reduce|broadcast|all-to-all; title=time of memspan over that of the fastest MPI -->"
 
 
 def list_of(convert):
@@ -55,7 +60,7 @@ def list_of(convert):
 def options(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--build", type=Path, default=REPOSITORY / "build", help="memspan's build tree (default: build)")
-    parser.add_argument("--mpi", help="Intel MPI's folder (default: build/rivals), or as mpicxx.mpich")
+    parser.add_argument("--mpi", type=list_of(str), default=MPIS, help=f"folders, or as mpicxx.mpich (default: {','.join(MPIS)})")
     parser.add_argument("--processes", type=list_of(int), default=PROCESSES, help="default 2,4")
     parser.add_argument("--only", type=list_of(str), help=f"of {', '.join(OPERATIONS)}")
     parser.add_argument("--sizes", type=list_of(int), default=SIZES, help="bytes")
@@ -70,7 +75,6 @@ def options(arguments):
     parser.add_argument("--strict", action="store_true", help="fail when a row is missed")
     chosen = parser.parse_args(arguments)
     chosen.build = chosen.build.resolve()
-    chosen.mpi = chosen.mpi or str(REPOSITORY / "build/rivals")
     if unknown := set(chosen.only or ()) - set(OPERATIONS):
         parser.error(f"unknown operations: {', '.join(sorted(unknown))}; there are {', '.join(OPERATIONS)}")
     return chosen
@@ -80,11 +84,23 @@ def say(line):
     print(line, file=sys.stderr, flush=True)
 
 
+def find_all(chosen):
+    """[(MPI, its program)], and the reasons for those that are not among them."""
+    found, errors = [], []
+    for text in chosen.mpi:
+        try:
+            rival = mpi.find(text)
+            found.append((rival, build(rival, chosen.build, REPOSITORY / "build/groups")))
+        except mpi.Absent as reason:
+            errors.append(str(reason))
+    return found, errors
+
+
 def build(rival, memspan, folder):
     """The program, unless it is newer than what it is made of."""
     folder.mkdir(parents=True, exist_ok=True)
-    program = folder / f"groups_bench.{rival.name.replace(' ', '').lower()}"
-    made_of = [*HERE.glob("*.cc"), *HERE.glob("*.h"), *(REPOSITORY / "include").rglob("*.h")]
+    program = folder / f"groups_bench.{rival}".replace(" ", "-").lower()
+    made_of = [Path(rival.compilers["C++"]), *HERE.glob("*.cc"), *HERE.glob("*.h"), *(REPOSITORY / "include").rglob("*.h")]
     if program.exists() and all(path.stat().st_mtime < program.stat().st_mtime for path in made_of):
         return program
     include = REPOSITORY / "include"
@@ -93,28 +109,25 @@ def build(rival, memspan, folder):
     return program
 
 
-def measure(chosen, rival, program, processes):
-    """What was printed of all rows (bounded.Rows)."""
+def measure(chosen, rival, program, processes, operation):
+    """What was printed of the operation's rows (bounded.Rows)."""
     common = [*rival.launcher, "-n", str(processes), *shlex.split(chosen.before), str(program)]
     common += ["--rounds", str(chosen.rounds), "--least", str(chosen.least), "--budget", str(chosen.budget)]
     common += ["--bind"] if processes <= jobs.cores() else []
     environment = {**os.environ, **rival.environment}
-    libraries = [str(chosen.build / "lib"), rival.environment.get("LD_LIBRARY_PATH", "")]
-    environment["LD_LIBRARY_PATH"] = ":".join(filter(None, libraries))
+    environment["LD_LIBRARY_PATH"] = str(chosen.build / "lib")
     if rival.name == "Intel MPI":
         environment |= {"I_MPI_FABRICS": "shm", "I_MPI_PIN": "0"}  # the program binds itself
 
     def start(after, alone):
         if alone:
-            name, size = alone
-            words = ["--only", name, "--sizes", str(size or SIZES[0]), "--side", "memspan"]
+            words = ["--sizes", str(alone[1] or SIZES[0]), "--side", "memspan"]
         else:
             words = ["--sizes", ",".join(map(str, chosen.sizes))]
-            words += ["--only", ",".join(chosen.only)] if chosen.only else []
             words += ["--side", chosen.side] if chosen.side else []
             words += ["--after", f"{after[0]}/{after[1]}"] if after else []
         output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL}
-        return [subprocess.Popen([*common, *words], env=environment, start_new_session=True, **output)]
+        return [subprocess.Popen([*common, "--only", operation, *words], env=environment, start_new_session=True, **output)]
 
     return bounded.measure(start, chosen.timeout)
 
@@ -130,12 +143,29 @@ def parse(lines):
     return found
 
 
-def errors_of(measured):
-    """Results that differed, rows that memspan did not end even alone, and what was not tried."""
-    errors = [line.removeprefix("# ERROR ") for line in measured.lines if line.startswith("# ERROR ")]
+def failures_of(measured):
+    """Results that differed, rows that did not end, and why others were not measured."""
+    failures = [line.removeprefix("# ERROR ") for line in measured.lines if line.startswith("# ERROR ")]
     for (operation, size), failed in measured.failed.items():
-        errors += [f"{operation} {size}, memspan alone: {failed.alone}"] if failed.alone else []
-    return errors + measured.errors
+        failures.append(f"{operation} {size}: {failed.both}; memspan alone: {failed.alone or 'completed'}")
+    return failures + measured.errors
+
+
+def measure_all(chosen, rivals, processes):
+    """{(operation, size): {MPI: its rows.Result}}, and what failed. An MPI that does not start is not started again."""
+    table, failures, rivals = {}, [], list(rivals)
+    for operation in chosen.only or OPERATIONS:
+        for rival, program in list(rivals):
+            measured = measure(chosen, rival, program, processes, operation)
+            cells, failed = parse(measured.lines), failures_of(measured)
+            for cell, sides in cells.items():
+                why = {str(rival): [measured.failed[cell].both] * chosen.rounds} if cell in measured.failed else {}
+                table.setdefault(cell, {})[str(rival)] = result(*cell, processes, sides, why, chosen.rounds)
+            if failed and not cells and failed == measured.errors:
+                rivals.remove((rival, program))
+                failed = [": ".join(failed + [line for line in measured.lines if re.search("[a-z]", line)][-1:])]
+            failures += [f"{rival}, {processes} processes: {failure}" for failure in failed]
+    return table, failures
 
 
 def result(operation, size, processes, sides, failures, asked=None):
@@ -149,10 +179,39 @@ def result(operation, size, processes, sides, failures, asked=None):
     return rows.Result(row, "us", [rows.Sample(*values) for values in zip(*columns)], processes, failures)
 
 
-def section(results, rival, facts, errors):
-    parts = [report.heading(facts, f"memspan {facts['memspan']} and {rival.name} {rival.version}"),
-             report.markdown_table(report.lines_of(results, rival=rival.name)), "\n".join(f"- {error}" for error in errors)]
-    return "\n\n".join(part for part in parts if part)
+def fastest(results):
+    """The MPI that takes the smallest part of memspan's time in its own rounds: in those of another MPI the machine may have
+    been faster. Without memspan's times it is the one with the shortest time."""
+    return max(results, key=lambda name: (results[name].ratio("rival") or 0, -(results[name].median_of("rival") or math.inf)))
+
+
+def lines_of(table):
+    """The headings and the rows, of which each has the figures of the rounds with its fastest MPI."""
+    lines = [HEADINGS]
+    for results in table.values():
+        name = fastest(results)
+        one = results[name]
+        ratio, bare = one.ratio("rival"), one.ratio("bare")
+        ours = report.side_text(one, "ours", "memspan") + ("" if bare is None else f" ({bare:.2f} × bare)")
+        compared = "" if ratio is None else "{:.3f} ({:.3f} - {:.3f}), ".format(ratio, *one.spread())
+        lines.append([one.row.label, report.size_text(one.row.size), ours, f"{name}: {report.side_text(one, 'rival', name)}",
+                      compared + one.verdict()])
+    return lines
+
+
+def as_json(table, facts):
+    """Each row is that of its fastest MPI, with the rows of all MPIs under `mpis`."""
+    found = []
+    for results in table.values():
+        mpis = dict(zip(results, report.as_json(results.values(), {})["rows"]))
+        found.append(mpis[fastest(results)] | {"fastest": fastest(results), "mpis": mpis})
+    return {"about": facts, "rows": found}
+
+
+def section(table, rivals, facts, failures):
+    parts = [PLOT + "\n" + report.heading(facts, ", ".join([f"memspan {facts['memspan']}", *rivals])),
+             report.markdown_table(lines_of(table), texts=2), "\n".join(f"- {failure}" for failure in failures)]
+    return "\n\n".join(filter(None, parts))
 
 
 def command_line(chosen, processes=None):
@@ -162,11 +221,9 @@ def command_line(chosen, processes=None):
         program.insert(0, f"I_MPI_WAIT_MODE={mode}")
     if processes:
         chosen = argparse.Namespace(**{**vars(chosen), "processes": (processes,)})
-    if not os.path.isdir(chosen.mpi):
-        program += ["--mpi", chosen.mpi]
     if chosen.before:
         program += ["--before", chosen.before]
-    return report.typed_again(program, chosen, {"processes": PROCESSES, "only": None, "sizes": SIZES})
+    return report.typed_again(program, chosen, {"mpi": MPIS, "processes": PROCESSES, "only": None, "sizes": SIZES})
 
 
 def main(arguments):
@@ -174,35 +231,27 @@ def main(arguments):
     # Ended from outside, it still takes its children along.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     load = os.getloadavg()[0]
-    try:
-        rival = mpi.find(chosen.mpi)
-        if not (chosen.build / "lib/libshmem.so").exists():
-            raise mpi.Absent(f"{chosen.build} has no lib/libshmem.so")
-        program = build(rival, chosen.build, REPOSITORY / "build/groups")
-    except (mpi.Absent, subprocess.CalledProcessError) as reason:
-        say(f"groups.py: {reason}")
+    has_memspan = (chosen.build / "lib/libshmem.so").exists()
+    rivals, failures = find_all(chosen) if has_memspan else ([], [f"{chosen.build} has no lib/libshmem.so"])
+    if not rivals:
+        say("\n".join(f"groups.py: {failure}" for failure in failures))
         return 2
-    everything, errors = [], []
+    names, absent, everything = [str(rival) for rival, _ in rivals], list(failures), {}
     for processes in chosen.processes:
-        measured = measure(chosen, rival, program, processes)
-        results = []
-        for cell, sides in parse(measured.lines).items():
-            failures = {rival.name: [failed.both] * chosen.rounds} if (failed := measured.failed.get(cell)) else {}
-            results.append(result(*cell, processes, sides, failures, chosen.rounds))
-        everything += results
-        failed = errors_of(measured)
-        errors += failed
-        print(report.text_table(results, "memspan", rival.name), *failed, sep="\n", flush=True)
+        table, failed = measure_all(chosen, rivals, processes)
+        everything |= {(processes, *cell): results for cell, results in table.items()}
+        failures += failed
+        print(f"{processes} processes", report.text_table(lines_of(table)), *absent, *failed, sep="\n", flush=True)
         if chosen.write_docs:
             marker = "groups" if processes == 2 else f"groups-{processes}"
             facts = report.facts(chosen.rounds, load, command_line(chosen, processes))
-            done = report.rewrite(REPOSITORY / "docs/performance.md", marker, section(results, rival, facts, failed))
+            done = report.rewrite(REPOSITORY / "docs/performance.md", marker, section(table, names, facts, absent + failed))
             say(f"docs/performance.md: {'rewritten' if done else f'has no markers named {marker}'}")
     if chosen.json:
-        facts = report.facts(chosen.rounds, load, command_line(chosen)) | {"rival": f"{rival.name} {rival.version}"}
-        chosen.json.write_text(json.dumps(report.as_json(everything, facts), indent=1) + "\n")
-    missed = any(one.verdict() == "missed" for one in everything)
-    return 1 if errors or not everything or (chosen.strict and missed) else 0
+        facts = report.facts(chosen.rounds, load, command_line(chosen)) | {"rivals": names, "failures": failures}
+        chosen.json.write_text(json.dumps(as_json(everything, facts), indent=1) + "\n")
+    missed = any(results[fastest(results)].verdict() == "missed" for results in everything.values())
+    return 1 if failures or not everything or (chosen.strict and missed) else 0
 
 
 if __name__ == "__main__":

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arithmetic of the comparison with an MPI, and how an MPI is found; needs none."""
+"""The arithmetic of the comparison with MPIs, and how an MPI is found; needs none."""
 
 import contextlib
 import io
+import os
 import sys
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import groups
 import mpi
-import report
 
 PRINTED = """a remark
 allreduce 16384 memspan us 2.0 4.0 9.0
@@ -44,25 +45,68 @@ class ResultTest(unittest.TestCase):
         self.assertEqual(self.of("allreduce", 16384).ratio("rival"), 1.0)
         self.assertEqual(self.of("allreduce", 16384).verdict(), "met")
 
-    def test_what_has_no_bare_way_has_an_empty_cell(self):
-        cells = dict(zip(report.HEADINGS, report.cells(self.of("barrier", 0), "memspan", "an MPI")))
-        self.assertEqual((cells["bare"], cells["memspan / OSHMEM"]), ("-", "0.500"))
-
     def test_a_side_alone_is_no_comparison(self):
         alone = groups.result("put", 8, 2, {"memspan": [1.0, 2.0, 3.0]}, {})
         self.assertEqual((alone.median_of("ours"), alone.verdict()), (2.0, "no rival"))
 
-    def test_a_rival_that_does_not_end_is_said_in_its_cell(self):
-        failures = {"an MPI": ["no end within 60 s"] * 3}
-        one = groups.result("put", 8, 2, {"memspan": [1.0, 2.0, 3.0]}, failures)
-        cells = dict(zip(report.HEADINGS, report.cells(one, "memspan", "an MPI")))
-        self.assertEqual((cells["OSHMEM"], cells["result"]), ("no end within 60 s", "rival failed"))
+
+class FastestTest(unittest.TestCase):
+    def of(self, **sides):
+        """The results of a row: `name=(times of memspan, times of the MPI)`."""
+        return {name: groups.result("put", 8, 2, {"memspan": ours, "mpi": rival}, {}) for name, (ours, rival) in sides.items()}
+
+    def test_it_is_the_mpi_with_the_greatest_ratio_in_its_own_rounds(self):
+        # With "lucky" the machine was twice as fast for both sides.
+        results = self.of(slow=([4.0] * 3, [9.0] * 3), fast=([4.0, 8.0, 4.0], [5.0, 10.0, 1.0]), lucky=([2.0] * 3, [4.0] * 3))
+        self.assertEqual(groups.fastest(results), "fast")
+        self.assertEqual(groups.lines_of({("put", 8): results})[1][2:], ["4 µs", "fast: 5 µs", "0.800 (0.800 - 2.400), met"])
+
+    def test_an_mpi_that_does_not_end_is_not_the_fastest_of_several(self):
+        failed = groups.result("put", 8, 2, {"memspan": [1.0, 2.0, 3.0]}, {"failing": ["no end within 60 s"] * 3})
+        self.assertEqual(groups.fastest({"failing": failed} | self.of(slow=([1.0], [9.0]))), "slow")
+        self.assertEqual(groups.lines_of({("put", 8): {"failing": failed}})[1][3:], ["failing: no end within 60 s", "rival failed"])
+
+    def test_without_memspan_the_shortest_time_decides(self):
+        times = {"slow": 3.0, "fast": 1.0, "medium": 2.0}
+        self.assertEqual(groups.fastest({name: groups.result("put", 8, 2, {"mpi": [time]}, {}) for name, time in times.items()}), "fast")
+
+    def test_the_table_is_narrow_and_has_the_bare_ratio(self):
+        results = {"an MPI": groups.result("allreduce", 16384, 2, groups.parse(PRINTED.splitlines())["allreduce", 16384], {})}
+        lines = groups.lines_of({("allreduce", 16384): results})
+        self.assertEqual(set(map(len, lines)), {5})
+        self.assertEqual(lines[1][2], "4 µs (4.00 × bare)")
+
+    def test_the_json_has_the_figures_of_every_mpi(self):
+        row = groups.as_json({("put", 8): self.of(slow=([4.0], [8.0]), fast=([4.0], [5.0]))}, {})["rows"][0]
+        self.assertEqual((row["fastest"], row["ratio"], row["rival"]), ("fast", 0.8, 5.0))
+        self.assertEqual({name: one["ratio"] for name, one in row["mpis"].items()}, {"slow": 0.5, "fast": 0.8})
+
+
+class MeasureTest(unittest.TestCase):
+    def test_an_mpi_that_does_not_start_is_named_and_the_others_are_measured(self):
+        started = []
+
+        def measure(_, rival, *others):
+            started.append((rival, others[-1]))
+            if rival == "broken":
+                return groups.bounded.Rows(["cannot load libmpi.so", "-----"], {}, ["exit code 1"])
+            return groups.bounded.Rows([f"{others[-1]} 8 memspan us 1.0", f"{others[-1]} 8 mpi us 2.0"])
+
+        with unittest.mock.patch.object(groups, "measure", measure):
+            table, failures = groups.measure_all(chosen("--only", "put,get"), [("broken", ""), ("good", "")], 2)
+        self.assertEqual(failures, ["broken, 2 processes: exit code 1: cannot load libmpi.so"])
+        self.assertEqual(started, [("broken", "put"), ("good", "put"), ("good", "get")])
+        self.assertEqual({cell: list(results) for cell, results in table.items()}, {("put", 8): ["good"], ("get", 8): ["good"]})
+
+    def test_a_row_that_does_not_end_is_named(self):
+        rows = groups.bounded.Rows([], {("put", 8): groups.bounded.Failed("no end within 60 s", None)}, [])
+        self.assertEqual(groups.failures_of(rows), ["put 8: no end within 60 s; memspan alone: completed"])
 
 
 class OptionsTest(unittest.TestCase):
     def test_the_document_says_what_was_left_out(self):
         line = groups.command_line(chosen("--only", "put,get", "--sizes", "8", "--mpi", "mpicxx.openmpi"))
-        self.assertTrue(line.endswith("--mpi mpicxx.openmpi --rounds 9 --only put,get --sizes 8"), line)
+        self.assertTrue(line.endswith("--rounds 9 --mpi mpicxx.openmpi --only put,get --sizes 8"), line)
 
     def test_an_unknown_operation_is_refused(self):
         said = io.StringIO()
@@ -77,6 +121,17 @@ class MpiTest(unittest.TestCase):
             mpi.find(folder)
         with self.assertRaisesRegex(mpi.Absent, "no-such-mpicxx has no mpicxx"):
             mpi.find("no-such-mpicxx")
+
+    def test_a_folder_is_the_mpi_that_its_mpiexec_names(self):
+        for printed, name in (("mpiexec (Open MPI) 5.0.11", "Open MPI 5.0.11"), ("Intel(R) MPI Library, Version 2021.19.0 Build 1", "Intel MPI 2021.19.0"),
+                              ("HYDRA build details:\n Version: 5.0.2", "MPICH 5.0.2")):
+            with tempfile.TemporaryDirectory() as folder:
+                for program in ("mpicxx", "mpiexec"):
+                    path = Path(folder) / "bin" / program
+                    path.parent.mkdir(exist_ok=True)
+                    path.write_text(f"#!/bin/sh\necho '{printed}'\n")
+                    os.chmod(path, 0o700)
+                self.assertEqual(str(mpi.find(folder)), name)
 
     def test_without_one_there_is_one_line_and_exit_code_2(self):
         said = io.StringIO()

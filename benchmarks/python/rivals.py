@@ -207,7 +207,7 @@ def main():
         program = ["build/rivals/bin/python", "benchmarks/python/rivals.py"] + ["--nixl-thread"] * given.nixl_thread
         command = report.typed_again(program, its, usual)
         facts = report.facts(given.rounds, load, command)
-        print(report.text_table(results, "memspan", PARTS[part]), *errors, sep="\n", flush=True)
+        print(report.text_table(report.lines_of(results, rival=PARTS[part])), *errors, sep="\n", flush=True)
         print(f"({time.monotonic() - began:.0f} s)", flush=True)
         if given.write_docs:
             table = report.markdown_table(report.lines_of(results, rival=PARTS[part]))
