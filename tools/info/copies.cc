@@ -33,8 +33,7 @@ Finding gather_copies() {
   Finding finding{.group = "memory", .key = "copies"};
   if (const Status setting = check_copy_setting(); !setting.is_ok()) {
     finding.text = setting.message();
-    return judged(std::move(finding), Judgement::kProblem, "one of these",
-                  "unset MEMSPAN_COPY");
+    return judged(std::move(finding), Judgement::kProblem, "one of these", "unset MEMSPAN_COPY");
   }
   if (copy_ways().size() == 1) {
     finding.text = fmt::format("by \"{}\", the only way here", copy_ways().front().name);
