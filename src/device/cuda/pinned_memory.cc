@@ -14,6 +14,10 @@ constexpr std::size_t kMostIdleBytes = 16 * PinnedMemory::kMostBytes;
 }  // namespace
 
 Result<std::shared_ptr<std::byte>> PinnedMemory::take(const Device& device, std::size_t bytes) {
+  if (bytes > kMostBytes)
+    return Status(Code::kInternal, fmt::format("a buffer of {} bytes for copies by a CUDA stream; "
+                                               "at most {} are allowed",
+                                               bytes, kMostBytes));
   trim(device);
   const std::size_t size = std::bit_width((std::max(bytes, kLeastBytes) - 1) / kLeastBytes);
   const std::size_t whole = kLeastBytes << size;

@@ -10,6 +10,7 @@
 
 #include "core/cpu.h"
 #include "core/environment.h"
+#include "device/pages.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -207,11 +208,13 @@ unsigned size_class_of(std::size_t bytes) {
   return std::min(static_cast<unsigned>(doubled) / 2, kSizes - 1);
 }
 
-// The bytes of one turn of a trial: a copy of many bytes has all turns.
+// The bytes of one turn of a trial: a copy of many bytes has all turns. Each begins at the same
+// place of a page.
 std::size_t part_of(std::size_t bytes) {
   constexpr std::size_t kDividedBytes = std::size_t{16} << 20;
+  constexpr std::size_t kPage = 4096;
   constexpr std::size_t kTurns = std::size_t{CopyChoice::kTries} * CopyChoice::kMostWays;
-  return bytes < kDividedBytes ? bytes : bytes / kTurns + kTurns;
+  return bytes < kDividedBytes ? bytes : align_up(bytes / kTurns + 1, kPage);
 }
 
 // Page faults and changes of threads of this thread so far.
