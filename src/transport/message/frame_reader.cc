@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "transport/message/words.h"
+
 namespace memspan {
 
 std::size_t FrameReader::prepare(std::array<iovec, 2>& places) {
   direct_ = 0;
   std::size_t count = 0;
-  if (in_payload_) {
+  if (in_payload_ && frame_.payload > kMostWords) {
     std::byte* target = sink_.pin();
     is_pinned_ = true;
     if (target != nullptr) {
@@ -56,7 +58,15 @@ Result<std::size_t> FrameReader::take_header(std::size_t from) {
 Status FrameReader::handle_buffer() {
   std::size_t at = 0;
   while (at < filled_) {
-    if (in_payload_) {
+    if (in_payload_ && frame_.payload <= kMostWords) {
+      if (filled_ - at < frame_.payload) break;
+      std::byte* target = sink_.pin();
+      if (target != nullptr)
+        copy_words<Words::kStored>(target, buffer_.data() + at, frame_.payload);
+      sink_.unpin();
+      at += frame_.payload;
+      MEMSPAN_PASS(finish_payload());
+    } else if (in_payload_) {
       const std::size_t bytes = std::min<std::size_t>(filled_ - at, frame_.payload - payload_done_);
       std::byte* target = sink_.pin();
       if (target != nullptr) std::memcpy(target + payload_done_, buffer_.data() + at, bytes);

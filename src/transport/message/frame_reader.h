@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Splits received bytes into frames. A payload is received directly into the sink's memory; only
-// bytes that arrive with a header pass through a buffer.
+// bytes that arrive with a header pass through a buffer. A payload of words (words.h) is stored
+// when all of it has arrived.
 #pragma once
 
 #include <sys/uio.h>
@@ -61,7 +62,7 @@ class FrameReader {
   FrameSink& sink_;
   Session& session_;
   std::vector<std::byte> buffer_;
-  std::size_t filled_ = 0;  // of an incomplete header
+  std::size_t filled_ = 0;  // of an incomplete header, or of words
   std::size_t direct_ = 0;  // bytes that prepare() offered at the payload's place
   bool is_pinned_ = false;
   Frame frame_;

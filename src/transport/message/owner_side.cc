@@ -7,6 +7,7 @@
 
 #include "device/host/find_fault.h"
 #include "transport/bounded_memory.h"
+#include "transport/message/words.h"
 
 namespace memspan {
 namespace {
@@ -150,12 +151,17 @@ Status OwnerSide::apply_get(const Frame& frame) {
     return refuse(frame, *no_memory);
   }
   count(services_.counters.gets);
-  Status sent =
-      answers_.answer({.type = FrameType::kData,
-                       .payload = static_cast<std::uint32_t>(frame.length),
-                       .tag = frame.tag,
-                       .region = {}},
-                      {memory.device != nullptr ? staged.data() : memory.at, frame.length});
+  std::array<std::byte, kMostWords> words;
+  const std::byte* bytes = memory.device != nullptr ? staged.data() : memory.at;
+  if (memory.device == nullptr && frame.length <= words.size()) {
+    copy_words<Words::kLoaded>(words.data(), memory.at, frame.length);
+    bytes = words.data();
+  }
+  Status sent = answers_.answer({.type = FrameType::kData,
+                                 .payload = static_cast<std::uint32_t>(frame.length),
+                                 .tag = frame.tag,
+                                 .region = {}},
+                                {bytes, frame.length});
   services_.regions.unpin(frame.region);
   return sent;
 }
