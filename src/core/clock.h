@@ -33,6 +33,8 @@ class Deadline {
     const Deadline other = after(limit);
     return other.when_ < when_ ? other : *this;
   }
+  // This one, or `when` if that is earlier.
+  Deadline until(Clock::time_point when) const { return Deadline(std::min(when, when_)); }
   Duration remaining() const {
     return is_never() ? Duration::max() : std::max(Duration::zero(), when_ - Clock::now());
   }

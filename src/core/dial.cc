@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/dial.h"
 
+#include <sys/epoll.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
-#include <vector>
 
 #include "core/poll.h"
 
@@ -13,6 +15,8 @@ namespace {
 
 constexpr Duration kUntilNextAttempt = std::chrono::milliseconds(250);
 constexpr std::size_t kMostAttempts = 5;
+// Until a Unix socket whose queue was full is tried again.
+constexpr Duration kUntilRoom = std::chrono::milliseconds(1);
 
 // A caller of a free ephemeral port may be given that port for its own end. TCP then connects it to
 // itself.
@@ -36,38 +40,61 @@ int outcome_of(int socket) {
 
 }  // namespace
 
+Dialer::Dialer(const sockaddr* to, socklen_t length)
+    : length_(length), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+  std::memcpy(&to_, to, length);
+}
+
+// An errno, EINPROGRESS or EAGAIN: the attempt has no outcome yet, or is to be begun again.
+int Dialer::begin(Fd& socket) {
+  socket = Fd(::socket(to_.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket.is_valid()) return errno;
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&to_), length_) == 0)
+    return outcome_of(socket.get());
+  if (errno != EINPROGRESS && errno != EINTR) return errno;
+  epoll_event event{.events = EPOLLOUT, .data = {.fd = socket.get()}};
+  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket.get(), &event) == 0 ? EINPROGRESS : errno;
+}
+
+Dialled Dialer::step() {
+  epoll_event event{};
+  while (::epoll_wait(epoll_.get(), &event, 1, 0) == 1) {
+    const auto has_it = [&](const Fd& socket) { return socket.get() == event.data.fd; };
+    const auto attempt = std::find_if(attempts_.begin(), attempts_.end(), has_it);
+    Fd socket = std::move(*attempt);
+    attempts_.erase(attempt);
+    failure_ = outcome_of(socket.get());
+    if (failure_ == 0) {
+      ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket.get(), nullptr);
+      return {std::move(socket), 0};
+    }
+  }
+  // An attempt that fails is not the end of the others.
+  if (Clock::now() >= next_ && begun_ < kMostAttempts && (begun_ == 0 || !attempts_.empty())) {
+    Fd socket;
+    const int error = begin(socket);
+    if (error == 0) return {std::move(socket), 0};
+    const bool is_full = error == EAGAIN && to_.ss_family == AF_UNIX;
+    if (!is_full) ++begun_;
+    next_ = begun_ == kMostAttempts ? Clock::time_point::max()
+                                    : Clock::now() + (is_full ? kUntilRoom : kUntilNextAttempt);
+    if (error == EINPROGRESS)
+      attempts_.push_back(std::move(socket));
+    else if (!is_full)
+      failure_ = error;
+  }
+  return {Fd(), attempts_.empty() && begun_ != 0 ? failure_ : EINPROGRESS};
+}
+
 Dialled dial(const sockaddr* to, socklen_t length, const Deadline& deadline) {
-  std::vector<Fd> sockets;
-  std::vector<pollfd> attempts;
-  int failure = 0;  // of the attempt that failed last
-  for (std::size_t begun = 0;;) {
-    if (begun < kMostAttempts) {
-      Fd socket(::socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-      int error = socket.is_valid() && ::connect(socket.get(), to, length) == 0 ? 0 : errno;
-      if (error == 0) error = outcome_of(socket.get());
-      if (error == 0) return {std::move(socket), 0};
-      ++begun;
-      if (error == EINPROGRESS || error == EINTR) {
-        attempts.push_back({.fd = socket.get(), .events = POLLOUT, .revents = 0});
-        sockets.push_back(std::move(socket));
-      } else {
-        failure = error;
-      }
-    }
-    // An attempt that fails is not the end of the others.
-    if (sockets.empty()) return {Fd(), failure};
-    const Deadline next = begun == kMostAttempts ? deadline : deadline.within(kUntilNextAttempt);
-    const Status ready = poll_ready(attempts, next, "");
-    for (std::size_t i = attempts.size(); ready.is_ok() && i-- > 0;) {
-      if (attempts[i].revents == 0) continue;
-      failure = outcome_of(sockets[i].get());
-      if (failure == 0) return {std::move(sockets[i]), 0};
-      sockets.erase(sockets.begin() + static_cast<std::ptrdiff_t>(i));
-      attempts.erase(attempts.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-    if (sockets.empty()) return {Fd(), failure};
+  Dialer dialer(to, length);
+  while (true) {
+    Dialled dialled = dialer.step();
+    if (dialled.error != EINPROGRESS) return dialled;
+    pollfd polled{.fd = dialer.descriptor(), .events = POLLIN, .revents = 0};
+    const Status ready = poll_ready({&polled, 1}, deadline.until(dialer.next()), "");
     if (!ready.is_ok() && ready.code() != Code::kTimeout) return {Fd(), EINTR};
-    if (deadline.has_passed()) return {Fd(), ETIMEDOUT};
+    if (!ready.is_ok() && deadline.has_passed()) return {Fd(), ETIMEDOUT};
   }
 }
 

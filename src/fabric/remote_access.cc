@@ -157,8 +157,8 @@ Result<std::string> RemoteAccess::call(const RemotePeer& peer, std::string_view 
   }
   const std::string text = encode(
       CallRequest{.number = number, .reply_to = reply_to, .service = service, .body = request});
-  Status status =
-      peer.link().send({static_cast<std::uint64_t>(MessageKind::kRequest)}, bytes_of(text));
+  Status status = peer.link().send({static_cast<std::uint64_t>(MessageKind::kRequest)},
+                                   bytes_of(text), deadline);
   {
     MutexLock lock(call->mutex);
     while (status.is_ok() && !call->is_over)
@@ -240,7 +240,7 @@ void RemoteAccess::reply_to(int peer, const std::string& address, std::string_vi
   auto caller = connect(peer, fmt::format("the process at {}", where), address);
   if (!caller.is_ok()) return;
   static_cast<void>(
-      (*caller)->link().send({static_cast<std::uint64_t>(MessageKind::kReply)}, bytes_of(reply)));
+      (*caller)->link().post({static_cast<std::uint64_t>(MessageKind::kReply)}, bytes_of(reply)));
   std::map<std::string, std::shared_ptr<RemotePeer>> dropped;  // without the lock
   MutexLock lock(mutex_);
   if (callers_.size() >= kMostCallers) callers_.swap(dropped);

@@ -103,8 +103,13 @@ class Link {
   Status quiet(OperationContext& context) { return finish_quiet(context, start_quiet(context)); }
 
   // Sends a message to the peer's handler, after all earlier puts of this thread. Returns when
-  // `bytes` may be changed. Handlers may call it. kNotSupported: no messages.
-  virtual Status send(const MessageTag&, std::span<const std::byte>) {
+  // `bytes` may be changed. kNotSupported: no messages.
+  virtual Status send(const MessageTag&, std::span<const std::byte>, const Deadline&) {
+    return {Code::kNotSupported, "this transport carries no messages"};
+  }
+  // As send(), but never waits, not even for the connection; any thread may call it, handlers also.
+  // Bytes that the peer does not take are queued up to a limit, and are lost with the peer.
+  virtual Status post(const MessageTag&, std::span<const std::byte>) {
     return {Code::kNotSupported, "this transport carries no messages"};
   }
 

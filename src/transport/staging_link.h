@@ -41,8 +41,12 @@ class StagingLink final : public Link {
   Status finish_quiet(OperationContext& context, std::uint64_t ticket) override {
     return behind_.finish_quiet(context, ticket);
   }
-  Status send(const MessageTag& tag, std::span<const std::byte> bytes) override {
-    return behind_.send(tag, bytes);
+  Status send(const MessageTag& tag, std::span<const std::byte> bytes,
+              const Deadline& deadline) override {
+    return behind_.send(tag, bytes, deadline);
+  }
+  Status post(const MessageTag& tag, std::span<const std::byte> bytes) override {
+    return behind_.post(tag, bytes);
   }
 
  private:

@@ -136,6 +136,25 @@ Result<std::unique_ptr<ByteStream>> encrypt(const TlsContext& context, const Byt
   return std::unique_ptr<ByteStream>(std::make_unique<EncryptedStream>(std::move(tls)));
 }
 
+// TLS begins on the plain connection when that is open.
+class EncryptedOpening final : public Opening {
+ public:
+  EncryptedOpening(std::unique_ptr<Opening> plain, std::shared_ptr<const TlsContext> context)
+      : plain_(std::move(plain)), context_(std::move(context)) {}
+
+  int descriptor() const override { return plain_->descriptor(); }
+  Clock::time_point next() const override { return plain_->next(); }
+  Result<std::unique_ptr<ByteStream>> step() override {
+    auto stream = plain_->step();
+    if (!stream.is_ok() || *stream == nullptr) return stream;
+    return encrypt(*context_, **stream);
+  }
+
+ private:
+  const std::unique_ptr<Opening> plain_;
+  const std::shared_ptr<const TlsContext> context_;
+};
+
 class EncryptedListener final : public Listener {
  public:
   EncryptedListener(std::unique_ptr<Listener> plain, std::shared_ptr<const TlsContext> context,
@@ -175,26 +194,26 @@ class EncryptedCarrier final : public Carrier {
         std::make_unique<EncryptedListener>(std::move(plain), std::move(context), key));
   }
 
-  Result<std::unique_ptr<ByteStream>> connect(const std::string& address,
-                                              const Deadline& deadline) override {
+  Result<std::unique_ptr<Opening>> connect(const std::string& address) override {
     const bool target_encrypts = address.rfind(kPrefix, 0) == 0;
     if (target_encrypts != (encryption_ == Encryption::kAlways))
       return Status(Code::kAuth, fmt::format("MEMSPAN_ENCRYPT_DATA is 1 in {} process and not in "
                                              "{}; set it to 1 in all processes or in none",
                                              target_encrypts ? "that" : "this",
                                              target_encrypts ? "this one" : "that one"));
-    if (!target_encrypts) return sockets_->connect(address, deadline);
+    if (!target_encrypts) return sockets_->connect(address);
     const std::size_t end = address.find(':', kPrefix.size());
     if (end == std::string::npos)
       return Status(Code::kInvalidArgument, "an encrypted address is tls:KEY:ADDRESS");
-    MEMSPAN_TRY_ASSIGN(const std::shared_ptr<const TlsContext> context,
+    MEMSPAN_TRY_ASSIGN(std::shared_ptr<const TlsContext> context,
                        TlsContext::from_secret(
                            TlsContext::Side::kClient,
                            std::string_view(address).substr(kPrefix.size(), end - kPrefix.size())),
                        "encrypting a connection");
-    MEMSPAN_TRY_ASSIGN(const std::unique_ptr<ByteStream> stream,
-                       sockets_->connect(address.substr(end + 1), deadline), "connecting");
-    return encrypt(*context, *stream);
+    MEMSPAN_TRY_ASSIGN(std::unique_ptr<Opening> plain, sockets_->connect(address.substr(end + 1)),
+                       "connecting");
+    return std::unique_ptr<Opening>(
+        std::make_unique<EncryptedOpening>(std::move(plain), std::move(context)));
   }
 
  private:

@@ -37,8 +37,12 @@ LinkedPeers::LinkedPeers(const Membership& membership, WaitContext& waiting, Mes
       has_greeted_(static_cast<std::size_t>(membership.size)),
       has_repeated_(static_cast<std::size_t>(membership.size)) {
   messages_.set_carriage(
-      {[this](int peer, const MessageTag& tag, std::span<const std::byte> bytes) {
-         return send(peer, tag, bytes);
+      {[this](int peer, const MessageTag& tag, std::span<const std::byte> bytes,
+              const Deadline& deadline) {
+         return send(peer, [&](Link& link) { return link.send(tag, bytes, deadline); });
+       },
+       [this](int peer, const MessageTag& tag, std::span<const std::byte> bytes) {
+         return send(peer, [&](Link& link) { return link.post(tag, bytes); });
        },
        [this] { transport_->progress(); }});
   messages_.set_notice_handler(
@@ -182,12 +186,13 @@ const RemoteRegion* LinkedPeers::data_of(int peer) const {
   return its.data && its.program == mine.program ? &*its.data : nullptr;
 }
 
-Status LinkedPeers::send(int peer, const MessageTag& tag, std::span<const std::byte> bytes) {
+template <typename Send>
+Status LinkedPeers::send(int peer, Send send_over) {
   has_messages_[static_cast<std::size_t>(peer)].store(true, std::memory_order_relaxed);
   Link* const to = link(peer);
   if (to == nullptr)
     return {Code::kInternal, fmt::format("{} has no link", membership_.nodes.describe(peer))};
-  return to->send(tag, bytes);
+  return send_over(*to);
 }
 
 void LinkedPeers::tell(const Notice& notice) {
@@ -297,6 +302,11 @@ void LinkedPeers::note_loss(int peer) {
   if (waiting_.is_gone(peer)) return;
   if (membership_.segment->mark_lost(peer, kConnectionLost)) {
     tell({Notice::Kind::kLoss, peer, kConnectionLost});
+    {
+      MutexLock lock(sending_);
+      if (is_ready_.load(std::memory_order_acquire))
+        notice_routes().repeat_losses(membership_.nodes.node_of(peer));
+    }
     repeat_ends();
   }
   keep_in_touch();

@@ -78,7 +78,8 @@ class LinkedPeers {
   Status connect(Which which);
   void note_arrivals();
   bool has_launcher() const { return membership_.is_launched; }
-  Status send(int peer, const MessageTag& tag, std::span<const std::byte> bytes);
+  template <typename Send>
+  Status send(int peer, Send send_over);
   void ring_if_asleep();
   void take(int from, const Notice& notice);
   void repeat_ends();
@@ -106,7 +107,7 @@ class LinkedPeers {
   std::vector<std::atomic<bool>>
       has_repeated_;                   // by PE: it died after its end, and ends were sent again
   std::atomic<bool> is_ready_{false};  // the links are connected
-  Mutex sending_;                      // held while handlers and timers send
+  Mutex sending_;                      // held while handlers and timers send, which does not wait
 
   Mutex mutex_;
   std::shared_ptr<EventLoop> loop_ MEMSPAN_GUARDED_BY(mutex_);  // once a connection was lost

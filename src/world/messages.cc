@@ -15,7 +15,11 @@ Status Messages::send(int peer, const MessageKey& key, std::span<const std::byte
   if (bytes.size() > kMostBytes)
     return {Code::kInvalidArgument,
             fmt::format("a message of {} bytes; allowed are up to {}", bytes.size(), kMostBytes)};
-  return carriage_.send(peer, {static_cast<std::uint64_t>(key.kind), key.id, key.sequence}, bytes);
+  const MessageTag tag{static_cast<std::uint64_t>(key.kind), key.id, key.sequence};
+  if (key.kind == MessageKind::kNotice) return carriage_.post(peer, tag, bytes);
+  const Duration limit = waiting_.limit;
+  return carriage_.send(peer, tag, bytes,
+                        limit == Duration::zero() ? Deadline::never() : Deadline::after(limit));
 }
 
 Status Messages::deliver(int from, const MessageTag& tag, Buffer bytes) {

@@ -45,9 +45,13 @@ class Messages {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
-  // Sends a message to a PE, and handles arrived frames without waiting. Both are thread-safe.
+  // Link::send() and Link::post() to a PE, and handling arrived frames without waiting. All are
+  // thread-safe.
   struct Carriage {
-    std::function<Status(int peer, const MessageTag& tag, std::span<const std::byte> bytes)> send;
+    std::function<Status(int peer, const MessageTag& tag, std::span<const std::byte> bytes,
+                         const Deadline& deadline)>
+        send;
+    std::function<Status(int peer, const MessageTag& tag, std::span<const std::byte> bytes)> post;
     std::function<void()> progress;
   };
   // Handles a notice on the thread that took the frame. It must not wait.
@@ -62,8 +66,9 @@ class Messages {
   void set_carriage(Carriage carriage) { carriage_ = std::move(carriage); }
   void set_notice_handler(NoticeHandler handler) { on_notice_ = std::move(handler); }
 
-  // Sends to a PE of another node. Returns when `bytes` may be changed; kInvalidArgument beyond
-  // kMostBytes, kPeerLost if the link is cut.
+  // Sends to a PE of another node. Returns when `bytes` may be changed, for a notice at once;
+  // kInvalidArgument beyond kMostBytes, kPeerLost if the link is cut, kTimeout after the limit of
+  // waits.
   Status send(int peer, const MessageKey& key, std::span<const std::byte> bytes);
 
   // Waits for a message of `from` as wait_for() does. kPeerLost if `from` is gone and has sent

@@ -147,6 +147,10 @@ void NoticeRoutes::flood(const Notice& notice) const {
   for (const int node : overlay.neighbors()) static_cast<void>(send(node, notice));
 }
 
+void NoticeRoutes::repeat_losses(int node) const {
+  for (const Notice& notice : losses(*waiting_.segment)) static_cast<void>(send(node, notice));
+}
+
 void NoticeRoutes::pass_on(const Notice& notice) const {
   const NodeOverlay overlay(nodes_.count(), nodes_.node_of(self_),
                             [this](int node) { return first_living(node) >= 0; });

@@ -67,6 +67,9 @@ class NoticeRoutes {
   void flood(const Notice& notice) const;
   // To the `notice.span` nodes before this PE's.
   void pass_on(const Notice& notice) const;
+  // The losses and departures that this PE knows of, to a node of which a PE was lost: that PE may
+  // have been the one to which they went.
+  void repeat_losses(int node) const;
   // Sends it to all other nodes, by flood() or pass_on().
   void tell(Notice notice) const;
 

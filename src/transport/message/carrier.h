@@ -61,15 +61,25 @@ class Listener {
   virtual bool moves_streams() const { return false; }
 };
 
+// A connection that begins. One thread at a time; no call waits. Destruction gives it up.
+class Opening {
+ public:
+  virtual ~Opening() = default;
+  // Call step() at first, when the descriptor is readable or writable, and at next().
+  virtual int descriptor() const = 0;
+  virtual Clock::time_point next() const { return Clock::time_point::max(); }
+  // Null: it is not open yet. kUnreachable: it never will be.
+  virtual Result<std::unique_ptr<ByteStream>> step() = 0;
+};
+
 // Thread-safe.
 class Carrier {
  public:
   virtual ~Carrier() = default;
   virtual std::string_view name() const = 0;
   virtual Result<std::unique_ptr<Listener>> listen() = 0;
-  // kUnreachable, or kTimeout at the deadline.
-  virtual Result<std::unique_ptr<ByteStream>> connect(const std::string& address,
-                                                      const Deadline& deadline) = 0;
+  // Does not wait. kInvalidArgument or kAuth: this carrier does not connect there.
+  virtual Result<std::unique_ptr<Opening>> connect(const std::string& address) = 0;
   // Null if only frames reach peers' memory. Lives as long as the carrier.
   virtual NativeAccess* native() { return nullptr; }
 };

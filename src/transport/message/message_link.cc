@@ -218,7 +218,8 @@ Status MessageLink::finish_quiet(OperationContext& context, std::uint64_t ticket
   return requester_->take_failure(context.id());
 }
 
-Status MessageLink::send(const MessageTag& tag, std::span<const std::byte> bytes) {
+Status MessageLink::send(const MessageTag& tag, std::span<const std::byte> bytes, SendMode mode,
+                         const Deadline& deadline) {
   if (bytes.size() > kMostMessage)
     return {Code::kInvalidArgument, fmt::format("a message of {} bytes; at most {} are allowed",
                                                 bytes.size(), kMostMessage)};
@@ -229,7 +230,7 @@ Status MessageLink::send(const MessageTag& tag, std::span<const std::byte> bytes
                           .operand = tag.id,
                           .compare = tag.sequence},
                          bytes.data()};
-  return requester_->post({&message, 1}, SendMode::kWait, Deadline::never());
+  return requester_->post({&message, 1}, mode, deadline);
 }
 
 }  // namespace memspan

@@ -41,9 +41,17 @@ class MessageLink final : public Link {
   Status fence(OperationContext&) override { return Status::ok(); }
   std::uint64_t start_quiet(OperationContext& context) override;
   Status finish_quiet(OperationContext& context, std::uint64_t ticket) override;
-  Status send(const MessageTag& tag, std::span<const std::byte> bytes) override;
+  Status send(const MessageTag& tag, std::span<const std::byte> bytes,
+              const Deadline& deadline) override {
+    return send(tag, bytes, SendMode::kWait, deadline);
+  }
+  Status post(const MessageTag& tag, std::span<const std::byte> bytes) override {
+    return send(tag, bytes, SendMode::kQueue, Deadline::never());
+  }
 
  private:
+  Status send(const MessageTag& tag, std::span<const std::byte> bytes, SendMode mode,
+              const Deadline& deadline);
   Result<std::uint64_t> ask(OperationContext& context, void* to, const RemotePlace& from,
                             std::size_t bytes, Completion* completion, const Deadline& deadline);
 

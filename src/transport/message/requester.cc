@@ -12,6 +12,8 @@ namespace {
 
 // Retry delay if another thread is receiving.
 constexpr auto kAgain = std::chrono::milliseconds(1);
+// Bytes of frames that wait for a connection: far more than the notices of a large job.
+constexpr std::size_t kMostKept = std::size_t{4} << 20;
 // Limit of contexts with a failure that no call has taken.
 constexpr std::size_t kMostFailures = 1024;
 
@@ -38,43 +40,129 @@ Requester::Requester(MessageCore& core, PeerAddress peer)
     : core_(core), peer_(std::move(peer)), heartbeat_(core.options.silence_limit) {}
 
 Result<Connection*> Requester::connect(const Deadline& deadline) {
-  if (Connection* there = connection_.load(std::memory_order_acquire)) return there;
-  MutexLock lock(connecting_);
-  if (Connection* there = connection_.load(std::memory_order_acquire)) return there;
+  while (true) {
+    if (Connection* there = connection_.load(std::memory_order_acquire)) return there;
+    MEMSPAN_PASS(begin_connecting());
+    core_.progress->give_back();
+    MutexLock lock(mutex_);
+    if (!lost_.is_ok()) return lost_;
+    if (connection_.load(std::memory_order_acquire) != nullptr) continue;
+    if (deadline.has_passed())
+      return Status(Code::kTimeout,
+                    fmt::format("connecting to {}: it has not answered in time", peer_.name));
+    if (is_interrupted(mutex_)) return interruption();
+    ++waiting_;
+    changed_.wait_until(mutex_, deadline.within(kStreamWait));
+    --waiting_;
+  }
+}
+
+// Begins unless it has begun.
+Status Requester::begin_connecting() {
+  {
+    MutexLock lock(connecting_mutex_);
+    if (connecting_ != nullptr || connection_.load(std::memory_order_acquire) != nullptr)
+      return Status::ok();
+    {
+      MutexLock state(mutex_);
+      if (!lost_.is_ok()) return lost_;
+    }
+    const std::size_t slash = peer_.address.find('/');
+    if (slash == std::string::npos)
+      return Status(Code::kUnreachable, fmt::format("{} has no address for messages", peer_.name));
+    const auto secret = SipKey::from_hex(std::string_view(peer_.address).substr(0, slash));
+    if (!secret)
+      return Status(Code::kInvalidArgument,
+                    fmt::format("the address of {} for messages does not begin with a secret of 32 "
+                                "hexadecimal digits",
+                                peer_.name));
+    const std::string where = fmt::format("connecting to {}", peer_.name);
+    MEMSPAN_TRY_ASSIGN(std::unique_ptr<Opening> opening,
+                       core_.options.carrier->connect(peer_.address.substr(slash + 1)), where);
+    MEMSPAN_TRY_ASSIGN(const Progress::Id watched,
+                       core_.progress->add(opening->descriptor(), shared_from_this()), where);
+    connecting_ = std::make_unique<Connecting>();
+    connecting_->opening = std::move(opening);
+    connecting_->secret = *secret;
+    connecting_->until = Deadline::after(core_.options.connect_limit);
+    connecting_->watched = watched;
+  }
+  return go_on_connecting();
+}
+
+// The peer listened before it gave its address: if it cannot be reached, it is lost.
+Status Requester::go_on_connecting() {
+  Status failed;
+  {
+    MutexLock lock(connecting_mutex_);
+    if (connecting_ == nullptr) return Status::ok();
+    auto stream = connecting_->opening->step();
+    if (stream.is_ok() && *stream == nullptr && !connecting_->until.has_passed()) {
+      core_.progress->watch(connecting_->watched, EPOLLIN | EPOLLOUT);
+      core_.progress->wake_at(connecting_->watched,
+                              connecting_->until.until(connecting_->opening->next()).when());
+      return Status::ok();
+    }
+    if (!stream.is_ok())
+      failed = {Code::kPeerLost, fmt::format("connecting: {}", stream.status().message())};
+    else if (*stream == nullptr)
+      failed = {Code::kPeerLost, fmt::format("connecting: it has not answered for {} s",
+                                             to_seconds(core_.options.connect_limit))};
+    else
+      failed = open(std::move(stream).value());
+    stop_connecting();
+  }
+  if (!failed.is_ok()) return fail(failed, true);
+  MutexLock lock(mutex_);
+  changed_.notify_all();
+  return Status::ok();
+}
+
+void Requester::stop_connecting() {
+  if (connecting_ == nullptr) return;
+  core_.progress->remove(connecting_->watched);
+  connecting_.reset();
+}
+
+Status Requester::open(std::unique_ptr<ByteStream> stream) {
   {
     MutexLock state(mutex_);
     if (!lost_.is_ok()) return lost_;
-  }
-  const std::size_t slash = peer_.address.find('/');
-  if (slash == std::string::npos)
-    return Status(Code::kUnreachable, fmt::format("{} has no address for messages", peer_.name));
-  const auto secret = SipKey::from_hex(std::string_view(peer_.address).substr(0, slash));
-  if (!secret)
-    return Status(Code::kInvalidArgument,
-                  fmt::format("the address of {} for messages does not begin with a secret of 32 "
-                              "hexadecimal digits",
-                              peer_.name));
-  const std::string where = fmt::format("connecting to {}", peer_.name);
-  auto stream = core_.options.carrier->connect(peer_.address.substr(slash + 1),
-                                               deadline.within(core_.options.connect_limit));
-  // The peer listened before it gave its address, so it is lost.
-  if (stream.code() == Code::kUnreachable)
-    return fail({Code::kPeerLost, fmt::format("connecting: {}", stream.status().message())}, true);
-  if (!stream.is_ok()) return stream.status().annotate(where);
-  {
-    MutexLock state(mutex_);
     outstanding_ = std::make_unique<std::deque<Outstanding>>();
     text_ = std::make_unique<Text>();
   }
-  made_ = std::make_unique<Connection>(std::move(stream).value(), Session::connecting(*secret),
+  made_ = std::make_unique<Connection>(std::move(stream), Session::connecting(connecting_->secret),
                                        *this, core_.options.faults);
-  MEMSPAN_TRY(greet(*made_), where);
-  MEMSPAN_TRY_ASSIGN(watched_, core_.progress->add(made_->descriptor(), shared_from_this()), where);
+  MEMSPAN_PASS(greet(*made_));
+  for (const KeptFrame& kept : connecting_->kept) {
+    const OutFrame out{kept.frame, kept.payload.data()};
+    MEMSPAN_PASS(made_->send({&out, 1}, SendMode::kQueue));
+  }
+  core_.progress->remove(connecting_->watched);  // it may be the same descriptor
+  MEMSPAN_TRY_ASSIGN(watched_, core_.progress->add(made_->descriptor(), shared_from_this()),
+                     "connecting");
   core_.connections_made.fetch_add(1, std::memory_order_relaxed);
   connection_.store(made_.get(), std::memory_order_release);
   watch();
   if (has_heartbeat()) core_.progress->wake_at(watched_, Clock::now());
-  return made_.get();
+  return Status::ok();
+}
+
+// Keeps the frames if there is no connection yet. False: there is one.
+Result<bool> Requester::keep(std::span<const OutFrame> frames) {
+  if (connection_.load(std::memory_order_acquire) != nullptr) return false;
+  MEMSPAN_PASS(begin_connecting());
+  MutexLock lock(connecting_mutex_);
+  if (connecting_ == nullptr) return false;  // open, or lost
+  for (const OutFrame& out : frames) {
+    connecting_->kept_bytes += kFrameBytes + out.frame.payload;
+    if (connecting_->kept_bytes > kMostKept)
+      return Status(Code::kTimeout, fmt::format("{} has not answered yet, and {} bytes wait for it",
+                                                peer_.name, connecting_->kept_bytes));
+    const auto* payload = static_cast<const std::byte*>(out.payload);
+    connecting_->kept.push_back({out.frame, {payload, payload + out.frame.payload}});
+  }
+  return true;
 }
 
 // Does not wait: a refusal replaces an answer, or comes with the end.
@@ -94,9 +182,13 @@ void Requester::watch() {
 }
 
 Status Requester::post(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline) {
+  if (Progress::is_serving()) mode = SendMode::kQueue;
+  if (mode == SendMode::kQueue) {
+    MEMSPAN_TRY_ASSIGN(const bool is_kept, keep(frames), "sending");
+    if (is_kept) return Status::ok();
+  }
   const Result<Connection*> connection = connect(deadline);
   if (!connection.is_ok()) return connection.status();
-  if (Progress::is_serving()) mode = SendMode::kQueue;
   if (frames.front().frame.type == FrameType::kMessage) {
     {
       MutexLock lock(mutex_);
@@ -145,7 +237,7 @@ bool Requester::is_quiet_expected(std::span<const OutFrame> frames) const {
   std::size_t bytes = 0;
   for (const OutFrame& out : frames) bytes += out.frame.payload;
   // An operation that another thread has begun may be sent after the quiet.
-  return expects_quiet_ && operations_ == quiet_operations_ &&
+  return expects_quiet_ && outstanding_ != nullptr && operations_ == quiet_operations_ &&
          posting_.load(std::memory_order_acquire) == 0 && bytes <= kMostWithQuiet &&
          frames.size() <= kMostFramesWithQuiet && outstanding_->size() < kMostOutstanding;
 }
@@ -339,6 +431,10 @@ Status Requester::fail(const Status& why, bool is_told) {
     lost = lost_;
     changed_.notify_all();
   }
+  {
+    MutexLock lock(connecting_mutex_);
+    stop_connecting();
+  }
   if (Connection* connection = connection_.load(std::memory_order_acquire)) {
     connection->cut();
     core_.progress->remove(watched_);
@@ -362,7 +458,10 @@ void Requester::close() {
 
 void Requester::on_ready(std::uint32_t events) {
   Connection* connection = connection_.load(std::memory_order_acquire);
-  if (connection == nullptr) return;
+  if (connection == nullptr) {
+    [[maybe_unused]] const Status failed = go_on_connecting();
+    return;
+  }
   Status status;
   if ((events & (EPOLLIN | EPOLLOUT)) != 0) connection->send_queued();
   // At the end, handles what came before. A thread that is receiving may stop before the end.

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "core/mutex.h"
 #include "transport/link.h"
@@ -45,7 +46,8 @@ class Requester final : public PollClient,
   Requester(MessageCore& core, PeerAddress peer);
 
   // Sends frames without an answer. If the last quiet followed a single operation, the next
-  // operation also carries its quiet, so that both take one round trip.
+  // operation also carries its quiet, so that both take one round trip. kQueue: it does not wait
+  // for the connection either.
   Status post(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline);
   // Sends a request once the window has space, and returns the number to wait for.
   Result<std::uint64_t> request(Request request, const Deadline& deadline);
@@ -94,7 +96,12 @@ class Requester final : public PollClient,
   };
 
   Result<Connection*> connect(const Deadline& deadline);
+  Status begin_connecting() MEMSPAN_EXCLUDES(connecting_mutex_);
+  Status go_on_connecting() MEMSPAN_EXCLUDES(connecting_mutex_);
+  void stop_connecting() MEMSPAN_REQUIRES(connecting_mutex_);
+  Status open(std::unique_ptr<ByteStream> stream) MEMSPAN_REQUIRES(connecting_mutex_);
   Status greet(Connection& connection);
+  Result<bool> keep(std::span<const OutFrame> frames) MEMSPAN_EXCLUDES(connecting_mutex_);
   void watch();
   bool is_quiet_expected(std::span<const OutFrame> frames) const MEMSPAN_REQUIRES(mutex_);
   // `number`: of the operation, among operations_.
@@ -118,8 +125,21 @@ class Requester final : public PollClient,
   std::atomic<std::uint64_t> posted_{0};
   std::atomic<std::uint64_t> settled_{0};
 
-  Mutex connecting_;  // held while one thread connects
-  std::unique_ptr<Connection> made_ MEMSPAN_GUARDED_BY(connecting_);
+  struct KeptFrame {
+    Frame frame;
+    std::vector<std::byte> payload;
+  };
+  struct Connecting {
+    std::unique_ptr<Opening> opening;
+    SipKey secret;
+    Deadline until = Deadline::never();
+    Progress::Id watched = 0;
+    std::vector<KeptFrame> kept = {};  // to be sent when it is open
+    std::size_t kept_bytes = 0;
+  };
+  Mutex connecting_mutex_;  // no thread waits with it
+  std::unique_ptr<Connecting> connecting_ MEMSPAN_GUARDED_BY(connecting_mutex_);
+  std::unique_ptr<Connection> made_ MEMSPAN_GUARDED_BY(connecting_mutex_);
   std::atomic<Connection*> connection_{nullptr};
   Progress::Id watched_ = 0;
   Mutex beating_;

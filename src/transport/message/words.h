@@ -9,7 +9,7 @@
 
 namespace memspan {
 
-// Payloads of up to so many bytes are copied so. Larger ones are no words.
+// The largest payload that is copied so.
 inline constexpr std::size_t kMostWords = 64;
 
 enum class Words : bool { kStored, kLoaded };  // `to`, or `from`, is that memory

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "support/connected.h"
 #include "transport/message/socket/socket_carrier.h"
 
 namespace memspan::contract {
@@ -105,7 +106,7 @@ class Wire {
  private:
   void run() {
     auto near_end = accept(*listener_);
-    auto far_end = plain_carrier()->connect(to_, Deadline::after(kPromise)).value();
+    auto far_end = connected(*plain_carrier(), to_).value();
     while (!ends_ && pass(*near_end, *far_end) && pass(*far_end, *near_end)) continue;
     near_end->cut();
     far_end->cut();
@@ -146,8 +147,7 @@ class EncryptedCarrierTest : public testing::Test {
 
 TEST_F(EncryptedCarrierTest, WhoSitsOnTheWireReadsNothing) {
   Wire wire(plain_address());
-  auto near_end = carrier_->connect(with_port_of(listener_->address(), wire.address()),
-                                    Deadline::after(kPromise));
+  auto near_end = connected(*carrier_, with_port_of(listener_->address(), wire.address()));
   ASSERT_TRUE(near_end.is_ok()) << near_end.status().to_string();
   Ends ends{std::move(near_end).value(), accept(*listener_)};
   EXPECT_EQ(ends.carry(kWords), kWords);
@@ -158,8 +158,7 @@ TEST_F(EncryptedCarrierTest, WhoSitsOnTheWireReadsNothing) {
 
 TEST_F(EncryptedCarrierTest, WhatIsChangedOnTheWireDoesNotArrive) {
   Wire wire(plain_address());
-  auto near_end = carrier_->connect(with_port_of(listener_->address(), wire.address()),
-                                    Deadline::after(kPromise));
+  auto near_end = connected(*carrier_, with_port_of(listener_->address(), wire.address()));
   ASSERT_TRUE(near_end.is_ok());
   Ends ends{std::move(near_end).value(), accept(*listener_)};
   ASSERT_EQ(ends.carry(kWords), kWords);
@@ -169,14 +168,14 @@ TEST_F(EncryptedCarrierTest, WhatIsChangedOnTheWireDoesNotArrive) {
 
 TEST_F(EncryptedCarrierTest, WhoGuessesTheKeyGetsNothingThrough) {
   const std::string guess = "tls:" + std::string(64, '0') + ":" + plain_address();
-  auto near_end = carrier_->connect(guess, Deadline::after(kPromise));
+  auto near_end = connected(*carrier_, guess);
   ASSERT_TRUE(near_end.is_ok());
   Ends ends{std::move(near_end).value(), accept(*listener_)};
   EXPECT_EQ(ends.carry(kWords), "");
 }
 
 TEST_F(EncryptedCarrierTest, WhoSpeaksPlainlyGetsNothingThrough) {
-  auto near_end = plain_carrier()->connect(plain_address(), Deadline::after(kPromise));
+  auto near_end = connected(*plain_carrier(), plain_address());
   ASSERT_TRUE(near_end.is_ok());
   Ends ends{std::move(near_end).value(), accept(*listener_)};
   EXPECT_EQ(ends.carry(kWords), "");
@@ -184,11 +183,11 @@ TEST_F(EncryptedCarrierTest, WhoSpeaksPlainlyGetsNothingThrough) {
 
 TEST_F(EncryptedCarrierTest, BothSidesNameAnEncryptionThatOnlyOneHas) {
   const auto never = carrier(Encryption::kNever);
-  const auto to_plain = carrier_->connect(plain_address(), Deadline::after(kPromise));
+  const auto to_plain = carrier_->connect(plain_address());
   EXPECT_EQ(to_plain.code(), Code::kAuth);
   EXPECT_THAT(to_plain.status().message(),
               HasSubstr("MEMSPAN_ENCRYPT_DATA is 1 in this process and not in that one"));
-  const auto to_encrypted = never->connect(listener_->address(), Deadline::after(kPromise));
+  const auto to_encrypted = never->connect(listener_->address());
   EXPECT_EQ(to_encrypted.code(), Code::kAuth);
   EXPECT_THAT(to_encrypted.status().message(),
               HasSubstr("MEMSPAN_ENCRYPT_DATA is 1 in that process and not in this one"));
@@ -198,13 +197,12 @@ TEST_F(EncryptedCarrierTest, ProcessesWithoutEncryptionSpeakPlainly) {
   const auto never = carrier(Encryption::kNever);
   const auto plain = never->listen().value();
   EXPECT_EQ(plain->address().rfind("tcp:", 0), 0u);
-  Ends ends{never->connect(plain->address(), Deadline::after(kPromise)).value(), accept(*plain)};
+  Ends ends{connected(*never, plain->address()).value(), accept(*plain)};
   EXPECT_EQ(ends.carry(kWords), kWords);
 }
 
 TEST_F(EncryptedCarrierTest, ManyRecordsComeWholeAndInOrder) {
-  Ends ends{carrier_->connect(listener_->address(), Deadline::after(kPromise)).value(),
-            accept(*listener_)};
+  Ends ends{connected(*carrier_, listener_->address()).value(), accept(*listener_)};
   std::string bytes(std::size_t{3} << 20, ' ');
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i % 251);
   EXPECT_TRUE(ends.far_end().is_opening());
@@ -214,8 +212,7 @@ TEST_F(EncryptedCarrierTest, ManyRecordsComeWholeAndInOrder) {
 
 TEST_F(EncryptedCarrierTest, AnAddressOfAnotherFormIsRefused) {
   for (const char* address : {"tls:", "tls:abc", "tls:abc:tcp:127.0.0.1:1"})
-    EXPECT_EQ(carrier_->connect(address, Deadline::after(kPromise)).code(), Code::kInvalidArgument)
-        << address;
+    EXPECT_EQ(carrier_->connect(address).code(), Code::kInvalidArgument) << address;
 }
 
 }  // namespace

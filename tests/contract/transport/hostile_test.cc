@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "contract/transport/owner_process.h"
+#include "support/connected.h"
 #include "transport/message/session.h"
 
 namespace memspan::contract {
@@ -40,7 +41,7 @@ class HostileTest : public testing::TestWithParam<Backend> {
   }
   // A connection of a stranger; `greets` with the right secret.
   void open(bool greets) {
-    stream_ = carrier_->connect(where_, Deadline::after(std::chrono::seconds(5))).value();
+    stream_ = connected(*carrier_, where_).value();
     session_ = Session::connecting(secret_);
     sequence_ = 0;
     if (greets) send(greeting(), "stranger");
@@ -270,7 +271,7 @@ TEST_P(HostileTest, ManyStrangersDoNotKeepPeersOut) {
   for (std::size_t thread = 0; thread < kThreads; ++thread)
     threads.emplace_back([&, thread] {
       for (std::size_t i = thread; i < strangers.size(); i += kThreads)
-        strangers[i] = carrier_->connect(where_, Deadline::after(std::chrono::seconds(10))).value();
+        strangers[i] = connected(*carrier_, where_).value();
     });
   for (std::thread& thread : threads) thread.join();
   auto transport = make_message_transport(message_options(GetParam(), 6)).value();

@@ -87,7 +87,8 @@ TEST_P(MessageContract, MessagesComeInOrderAfterThePutsBeforeThem) {
   for (std::uint64_t i = 0; i < 100; ++i) {
     ASSERT_TRUE(put_word(0, i).is_ok());
     const std::string text = "m" + std::to_string(i);
-    ASSERT_TRUE(link_->send({i, i + 1, ~i}, std::as_bytes(std::span(text))).is_ok());
+    ASSERT_TRUE(
+        link_->send({i, i + 1, ~i}, std::as_bytes(std::span(text)), Deadline::never()).is_ok());
   }
   ASSERT_TRUE(context_.quiet().is_ok());
   std::string expected;
@@ -98,9 +99,21 @@ TEST_P(MessageContract, MessagesComeInOrderAfterThePutsBeforeThem) {
   EXPECT_EQ(owner_->ask("messages"), expected + "|");
   EXPECT_NE(owner_->ask("applied"), "0");
   const std::vector<std::byte> large(kMostMessage + 1);
-  EXPECT_EQ(link_->send({}, large).code(), Code::kInvalidArgument);
-  ASSERT_TRUE(link_->send({}, std::span(large).first(kMostMessage)).is_ok());
+  EXPECT_EQ(link_->send({}, large, Deadline::never()).code(), Code::kInvalidArgument);
+  ASSERT_TRUE(link_->send({}, std::span(large).first(kMostMessage), Deadline::never()).is_ok());
   ASSERT_TRUE(link_->quiet(context_).is_ok());
+}
+
+TEST_P(MessageContract, WhatIsPostedBeforeThereIsAConnectionComesInOrder) {
+  start();
+  std::string expected;
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const std::string text = "m" + std::to_string(i);
+    ASSERT_TRUE(link_->post({i, 0, 0}, std::as_bytes(std::span(text))).is_ok());
+    expected += "0:" + std::to_string(i) + ".0.0:" + text + ";";
+  }
+  ASSERT_TRUE(link_->quiet(context_).is_ok());
+  EXPECT_EQ(owner_->ask("messages"), expected + "|");
 }
 
 // As much as the carrier has buffers for, asked for at once, and no beats: nothing else wakes the
@@ -181,7 +194,7 @@ TEST_P(MessageContract, ADeadPeerIsTold) {
   EXPECT_EQ(got.code(), Code::kPeerLost);
   EXPECT_THAT(got.status().message(), HasSubstr("PE 1 on host b"));
   EXPECT_EQ(put_word(0, 1).code(), Code::kPeerLost);
-  EXPECT_EQ(link_->send({}, {}).code(), Code::kPeerLost);
+  EXPECT_EQ(link_->send({}, {}, Deadline::never()).code(), Code::kPeerLost);
 }
 
 TEST_P(MessageContract, APeerThatLeavesIsNoLoss) {

@@ -78,9 +78,8 @@ class CarrierWithAccess final : public Carrier {
   explicit CarrierWithAccess(std::unique_ptr<Carrier> streams) : streams_(std::move(streams)) {}
   std::string_view name() const override { return streams_->name(); }
   Result<std::unique_ptr<Listener>> listen() override { return streams_->listen(); }
-  Result<std::unique_ptr<ByteStream>> connect(const std::string& address,
-                                              const Deadline& deadline) override {
-    return streams_->connect(address, deadline);
+  Result<std::unique_ptr<Opening>> connect(const std::string& address) override {
+    return streams_->connect(address);
   }
   NativeAccess* native() override { return &access_; }
 

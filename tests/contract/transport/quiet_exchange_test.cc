@@ -36,18 +36,35 @@ class CountedStream final : public ByteStream {
   const Sends sends_;
 };
 
+class CountedOpening final : public Opening {
+ public:
+  CountedOpening(std::unique_ptr<Opening> opening, Sends sends)
+      : opening_(std::move(opening)), sends_(std::move(sends)) {}
+  int descriptor() const override { return opening_->descriptor(); }
+  Clock::time_point next() const override { return opening_->next(); }
+  Result<std::unique_ptr<ByteStream>> step() override {
+    auto stream = opening_->step();
+    if (!stream.is_ok() || *stream == nullptr) return stream;
+    return std::unique_ptr<ByteStream>(
+        std::make_unique<CountedStream>(std::move(stream).value(), sends_));
+  }
+
+ private:
+  const std::unique_ptr<Opening> opening_;
+  const Sends sends_;
+};
+
 class CountedCarrier final : public Carrier {
  public:
   CountedCarrier(std::unique_ptr<Carrier> carrier, Sends sends)
       : carrier_(std::move(carrier)), sends_(std::move(sends)) {}
   std::string_view name() const override { return carrier_->name(); }
   Result<std::unique_ptr<Listener>> listen() override { return carrier_->listen(); }
-  Result<std::unique_ptr<ByteStream>> connect(const std::string& address,
-                                              const Deadline& deadline) override {
-    auto stream = carrier_->connect(address, deadline);
-    if (!stream.is_ok()) return stream.status();
-    return std::unique_ptr<ByteStream>(
-        std::make_unique<CountedStream>(std::move(stream).value(), sends_));
+  Result<std::unique_ptr<Opening>> connect(const std::string& address) override {
+    auto opening = carrier_->connect(address);
+    if (!opening.is_ok()) return opening.status();
+    return std::unique_ptr<Opening>(
+        std::make_unique<CountedOpening>(std::move(opening).value(), sends_));
   }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the carrier over UCX promises beyond a carrier. Registered where it is built.
 #include "transport/message/ucx/ucx_carrier.h"
+#include "support/connected.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,9 +28,7 @@ class UcxCarrierTest : public testing::TestWithParam<UcxOptions::Rendezvous> {
 
   // Two ends of a connection, which share one worker.
   void open() {
-    std::thread connecting([this] {
-      near_ = carrier_->connect(listener_->address(), Deadline::after(kPromise)).value();
-    });
+    std::thread connecting([this] { near_ = connected(*carrier_, listener_->address()).value(); });
     const Deadline deadline = Deadline::after(kPromise);
     while ((far_ = listener_->accept()) == nullptr && !deadline.has_passed()) continue;
     connecting.join();
@@ -56,7 +55,7 @@ class UcxCarrierTest : public testing::TestWithParam<UcxOptions::Rendezvous> {
 };
 
 TEST_P(UcxCarrierTest, ANetworkThatIsNotTrustedIsNeitherListenedAtNorConnectedTo) {
-  const auto there = carrier_->connect("ucx:192.0.2.9:7", Deadline::after(kPromise));
+  const auto there = carrier_->connect("ucx:192.0.2.9:7");
   EXPECT_EQ(there.code(), Code::kAuth);
   EXPECT_THAT(there.status().message(), HasSubstr("192.0.2.9"));
   auto other = make_ucx_carrier({.host = "192.0.2.9", .device = "lo"}).value();
@@ -65,10 +64,10 @@ TEST_P(UcxCarrierTest, ANetworkThatIsNotTrustedIsNeitherListenedAtNorConnectedTo
 
 TEST_P(UcxCarrierTest, AnAddressOfAnotherCarrierIsNamed) {
   for (const char* address : {"tcp:127.0.0.1:7", "unix:memspan-x", "ucx:", "ucx:127.0.0.1:port"}) {
-    const auto there = carrier_->connect(address, Deadline::after(kPromise));
+    const auto there = carrier_->connect(address);
     EXPECT_EQ(there.code(), Code::kInvalidArgument) << address;
   }
-  EXPECT_THAT(carrier_->connect("tcp:127.0.0.1:7", Deadline::after(kPromise)).status().message(),
+  EXPECT_THAT(carrier_->connect("tcp:127.0.0.1:7").status().message(),
               HasSubstr("MEMSPAN_CARRIER"));
 }
 

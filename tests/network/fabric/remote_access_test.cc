@@ -67,7 +67,7 @@ TEST(RemoteAccessTest, ACallToAPeerThatLeavesEnds) {
   ASSERT_EQ(::unsetenv("MEMSPAN_FAULTS"), 0);
   Side a(1);
   const auto peer = connect(a, b);
-  ASSERT_TRUE(peer->link().send({0}, {}).is_ok());  // there is a connection
+  ASSERT_TRUE(peer->link().send({0}, {}, Deadline::never()).is_ok());  // there is a connection
   std::promise<void> begun;
   auto answer = std::async(std::launch::async, [&] {
     begun.set_value();

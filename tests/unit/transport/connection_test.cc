@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include "support/connected.h"
 #include "transport/message/socket/socket_carrier.h"
 
 namespace memspan {
@@ -48,8 +49,7 @@ class ConnectionTest : public testing::Test {
   ConnectionTest() {
     const auto carrier = make_socket_carrier({.family = SocketOptions::Family::kTcp});
     const auto listener = carrier->listen().value();
-    auto connected =
-        carrier->connect(listener->address(), Deadline::after(std::chrono::seconds(10))).value();
+    auto connected = memspan::connected(*carrier, listener->address()).value();
     peer_ = std::make_unique<Connection>(
         std::make_unique<BusyStream>(std::move(connected), busy_times_),
         Session::connecting(kSecret), peers_words_, nullptr);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/message/socket/socket_carrier.h"
+#include "support/connected.h"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -38,9 +39,7 @@ Ends connect(const SocketOptions& options) {
   Ends ends;
   ends.carrier = make_socket_carrier(options);
   ends.listener = ends.carrier->listen().value();
-  ends.connected =
-      ends.carrier->connect(ends.listener->address(), Deadline::after(std::chrono::seconds(10)))
-          .value();
+  ends.connected = connected(*ends.carrier, ends.listener->address()).value();
   ends.accepted = ends.listener->accept();
   return ends;
 }

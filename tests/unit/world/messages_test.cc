@@ -36,11 +36,15 @@ class MessagesTest : public testing::Test {
     waiting_.segment = &segment_;
     waiting_.self = &segment_.peer(0);
     waiting_.generation = 1;
-    messages_.set_carriage(
-        {[this](int peer, const MessageTag& tag, std::span<const std::byte> bytes) {
-           return messages_.deliver(peer, tag, copy_of(bytes));
-         },
-         {}});
+    messages_.set_carriage(carriage({}));
+  }
+  Messages::Carriage carriage(std::function<void()> progress) {
+    const auto post = [this](int peer, const MessageTag& tag, std::span<const std::byte> bytes) {
+      return messages_.deliver(peer, tag, copy_of(bytes));
+    };
+    const auto send = [post](int peer, const MessageTag& tag, std::span<const std::byte> bytes,
+                             const Deadline&) { return post(peer, tag, bytes); };
+    return {send, post, std::move(progress)};
   }
   void let_come(const MessageKey& key, const std::string& text) {
     ASSERT_TRUE(messages_.send(1, key, bytes_of(text)).is_ok());
@@ -98,13 +102,9 @@ TEST_F(MessagesTest, ASleeperIsWokenByWhatComes) {
 TEST_F(MessagesTest, AWaiterTakesFramesItself) {
   const MessageKey key{MessageKind::kBarrier, 1, 1};
   int looks = 0;
-  messages_.set_carriage(
-      {[this](int peer, const MessageTag& tag, std::span<const std::byte> bytes) {
-         return messages_.deliver(peer, tag, copy_of(bytes));
-       },
-       [&] {
-         if (++looks == 3) let_come(key, "taken");
-       }});
+  messages_.set_carriage(carriage([&] {
+    if (++looks == 3) let_come(key, "taken");
+  }));
   EXPECT_EQ(text_of(messages_.receive("test", 1, key).value()), "taken");
 }
 

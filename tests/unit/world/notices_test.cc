@@ -16,7 +16,8 @@ class NoticesTest : public testing::Test {
     waiting_.self = &segment_.peer(0);
     waiting_.generation = 1;
     for (int rank = 0; rank < 4; ++rank) segment_.peer(rank).state.store(PeerState::kJoined);
-    messages_.set_carriage({[this](int peer, const MessageTag&, std::span<const std::byte>) {
+    messages_.set_carriage({{},
+                            [this](int peer, const MessageTag&, std::span<const std::byte>) {
                               if (peer == unreachable_)
                                 return Status(Code::kPeerLost, "no way to it");
                               sent_to_.push_back(peer);
@@ -114,6 +115,13 @@ TEST_F(NoticesTest, PassOverTheDeadAndTheUnreachable) {
 }
 
 // Its death is told before it is noted.
+TEST_F(NoticesTest, OfLossesAreRepeatedToANodeThatMayHaveMissedThem) {
+  segment_.mark_lost(1, kUnseenEnd);
+  segment_.mark_lost(2, kUnseenEnd);
+  routes_.repeat_losses(1);
+  EXPECT_EQ(sent_to_, (std::vector<int>{3, 3}));
+}
+
 TEST_F(NoticesTest, OfADeathDoNotGoToTheDead) {
   routes_.tell({Notice::Kind::kLoss, 2});
   EXPECT_EQ(sent_to_, (std::vector<int>{3}));

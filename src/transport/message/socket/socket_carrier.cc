@@ -6,7 +6,6 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -18,7 +17,6 @@
 #include "core/dial.h"
 #include "core/environment.h"
 #include "core/fd.h"
-#include "core/interrupt.h"
 #include "core/random.h"
 
 namespace memspan {
@@ -197,18 +195,28 @@ class SocketListener final : public Listener {
   const SocketOptions options_;
 };
 
-// Waits where the socket's queue of connections is full.
-Dialled dial_unix(const SocketAddress& to, const Deadline& deadline) {
-  while (true) {
-    Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (socket.is_valid() && ::connect(socket.get(), to.get(), to.length) == 0)
-      return {std::move(socket), 0};
-    if (errno != EAGAIN) return {Fd(), errno};
-    if (is_interrupted()) return {Fd(), EINTR};
-    if (deadline.has_passed()) return {Fd(), ETIMEDOUT};
-    ::poll(nullptr, 0, 1);
+class SocketOpening final : public Opening {
+ public:
+  SocketOpening(const SocketAddress& to, std::string address, const SocketOptions& options)
+      : dialer_(to.get(), to.length), address_(std::move(address)), options_(options) {}
+
+  int descriptor() const override { return dialer_.descriptor(); }
+  Clock::time_point next() const override { return dialer_.next(); }
+  Result<std::unique_ptr<ByteStream>> step() override {
+    auto [socket, error] = dialer_.step();
+    if (error == EINPROGRESS) return std::unique_ptr<ByteStream>();
+    if (error != 0)
+      return Status(Code::kUnreachable, fmt::format("{}: {}", address_, std::strerror(error)));
+    // From here on each call says whether it waits.
+    ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) & ~O_NONBLOCK);
+    return std::unique_ptr<ByteStream>(std::make_unique<SocketStream>(std::move(socket), options_));
   }
-}
+
+ private:
+  Dialer dialer_;
+  const std::string address_;
+  const SocketOptions options_;
+};
 
 class SocketCarrier final : public Carrier {
  public:
@@ -240,18 +248,9 @@ class SocketCarrier final : public Carrier {
         options_));
   }
 
-  Result<std::unique_ptr<ByteStream>> connect(const std::string& address,
-                                              const Deadline& deadline) override {
+  Result<std::unique_ptr<Opening>> connect(const std::string& address) override {
     MEMSPAN_TRY_ASSIGN(const SocketAddress to, parse_address(address, zone_), "connecting");
-    auto [socket, error] =
-        to.family() == AF_UNIX ? dial_unix(to, deadline) : dial(to.get(), to.length, deadline);
-    if (error == ETIMEDOUT || error == EINTR)
-      return end_of_wait(fmt::format("{}: {}", address, std::strerror(ETIMEDOUT)));
-    if (error != 0)
-      return Status(Code::kUnreachable, fmt::format("{}: {}", address, std::strerror(error)));
-    // From here on each call says whether it waits.
-    ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) & ~O_NONBLOCK);
-    return std::unique_ptr<ByteStream>(std::make_unique<SocketStream>(std::move(socket), options_));
+    return std::unique_ptr<Opening>(std::make_unique<SocketOpening>(to, address, options_));
   }
 
  private:

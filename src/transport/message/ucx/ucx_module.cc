@@ -36,6 +36,27 @@ class UcxStream final : public ByteStream {
   const std::shared_ptr<Channel> channel_;  // shared with the worker
 };
 
+class UcxOpening final : public Opening {
+ public:
+  UcxOpening(std::shared_ptr<Worker> worker, std::shared_ptr<Channel> channel, std::string address)
+      : worker_(std::move(worker)), channel_(std::move(channel)), address_(std::move(address)) {}
+  ~UcxOpening() override {
+    if (channel_ != nullptr) worker_->cut(*channel_);
+  }
+
+  int descriptor() const override { return channel_->descriptor(); }
+  Result<std::unique_ptr<ByteStream>> step() override {
+    MEMSPAN_TRY_ASSIGN(const bool is_open, worker_->opens(*channel_), address_);
+    if (!is_open) return std::unique_ptr<ByteStream>();
+    return std::unique_ptr<ByteStream>(std::make_unique<UcxStream>(worker_, std::move(channel_)));
+  }
+
+ private:
+  const std::shared_ptr<Worker> worker_;  // shared with the carrier and the streams
+  std::shared_ptr<Channel> channel_;      // shared with the worker; null: given to a stream
+  const std::string address_;
+};
+
 class UcxListener final : public Listener {
  public:
   UcxListener(std::shared_ptr<Worker> worker, std::shared_ptr<LazyNative> native,
@@ -77,8 +98,7 @@ class UcxCarrier final : public Carrier {
         worker_, native_, fmt::format("{}{}:{}", kPrefix, options_.host, port)));
   }
 
-  Result<std::unique_ptr<ByteStream>> connect(const std::string& address,
-                                              const Deadline& deadline) override {
+  Result<std::unique_ptr<Opening>> connect(const std::string& address) override {
     const std::size_t colon = address.rfind(':');
     if (address.rfind(kPrefix, 0) != 0 || colon < kPrefix.size())
       return Status(
@@ -90,10 +110,9 @@ class UcxCarrier final : public Carrier {
     MEMSPAN_PASS(check_ucx_address(options_.trusted, host));
     MEMSPAN_TRY_ASSIGN(const SocketAddress to,
                        SocketAddress::parse(host, address.substr(colon + 1)), "connecting");
-    auto channel = worker_->connect(to, address, deadline);
-    if (!channel.is_ok()) return channel.status();
-    return std::unique_ptr<ByteStream>(
-        std::make_unique<UcxStream>(worker_, std::move(channel).value()));
+    MEMSPAN_TRY_ASSIGN(std::shared_ptr<Channel> channel, worker_->connect(to), address);
+    return std::unique_ptr<Opening>(
+        std::make_unique<UcxOpening>(worker_, std::move(channel), address));
   }
 
   NativeAccess* native() override {

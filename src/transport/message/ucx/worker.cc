@@ -158,39 +158,25 @@ std::shared_ptr<Channel> Worker::accept() {
   return channel;
 }
 
-Result<std::shared_ptr<Channel>> Worker::connect(const SocketAddress& to, const std::string& name,
-                                                 const Deadline& deadline) {
-  std::shared_ptr<Channel> channel;
-  {
-    MutexLock lock(mutex_);
-    ucp_ep_params_t params{};
-    params.field_mask = UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR;
-    params.flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER;
-    params.sockaddr = to.view();
-    auto made = make_channel(params);
-    if (!made.is_ok()) return Status(Code::kUnreachable, made.status().message());
-    channel = std::move(made).value();
-    channel->await_open();
-    gate_.close();
-  }
-  while (true) {
-    {
-      MutexLock lock(mutex_);
-      progress();
-      const bool is_late = deadline.has_passed();
-      if (channel->is_open() || channel->is_finished() || is_late) {
-        gate_.open();
-        if (channel->is_open()) choose_rendezvous(*channel);
-        if (channel->is_open()) return channel;
-        const std::string why = channel->failure();
-        cut_locked(*channel);
-        if (is_late && why.empty())
-          return Status(Code::kTimeout, fmt::format("{}: it does not answer", name));
-        return Status(Code::kUnreachable, fmt::format("{}: {}", name, why));
-      }
-    }
-    wait(*channel, POLLOUT, deadline.within(kStreamWait));
-  }
+Result<std::shared_ptr<Channel>> Worker::connect(const SocketAddress& to) {
+  MutexLock lock(mutex_);
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR;
+  params.flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER;
+  params.sockaddr = to.view();
+  auto made = make_channel(params);
+  if (!made.is_ok()) return Status(Code::kUnreachable, made.status().message());
+  (*made)->await_open();
+  return made;
+}
+
+Result<bool> Worker::opens(Channel& channel) {
+  if (is_foreign()) return Status(Code::kUnreachable, "this process is a child");
+  MutexLock lock(mutex_);
+  progress();
+  if (channel.is_finished()) return Status(Code::kUnreachable, channel.failure());
+  if (channel.is_open()) choose_rendezvous(channel);
+  return channel.is_open();
 }
 
 void Worker::wait(const Channel& channel, short events, const Deadline& deadline) const {

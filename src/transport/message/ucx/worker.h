@@ -43,8 +43,9 @@ class Worker final : public ChannelWorker {
   Result<int> listen(const SocketAddress& at) MEMSPAN_EXCLUDES(mutex_);
   // Null if no connection waits.
   std::shared_ptr<Channel> accept() MEMSPAN_EXCLUDES(mutex_);
-  Result<std::shared_ptr<Channel>> connect(const SocketAddress& to, const std::string& name,
-                                           const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
+  Result<std::shared_ptr<Channel>> connect(const SocketAddress& to) MEMSPAN_EXCLUDES(mutex_);
+  // Whether the peer has answered. kUnreachable: it never will.
+  Result<bool> opens(Channel& channel) MEMSPAN_EXCLUDES(mutex_);
 
   ssize_t receive(Channel& channel, std::span<const iovec> to, Waiting waiting)
       MEMSPAN_EXCLUDES(mutex_);
