@@ -15,6 +15,7 @@ an interpreter with PyTorch).
 """
 
 import argparse
+import json
 import os
 import statistics
 import sys
@@ -110,7 +111,8 @@ class Python:
             for line in done.output.splitlines():
                 words = line.split("\t")
                 if words[0] == "row":
-                    figures[f"{world} processes, {words[1]}", int(words[2])] = float(words[4])
+                    times = json.loads(words[3])["memspan"]
+                    figures[f"{world} processes, {words[1]}", int(words[2])] = statistics.median(times)
         return figures, failures
 
     def run(self, world, port):

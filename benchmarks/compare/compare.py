@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares memspan with Debian's Open MPI OSHMEM on this machine and prints one table.
 
-    python3 benchmarks/compare/compare.py --build build [--rounds 7] [--quick] [--write-docs]
+    python3 benchmarks/compare/compare.py --build build [--rounds 7] [--quick] [--record FILE]
 
 The same programs are compiled against both. A round runs every job on both sides, one right after
 the other, and the side that goes first changes from round to round. The exit code is 0 when
@@ -11,7 +11,6 @@ there is nothing to run.
 """
 
 import argparse
-import json
 import os
 import shlex
 import signal
@@ -20,10 +19,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-import chart
 import jobs
 import report
 import rows
+from report import record
 
 REPOSITORY = jobs.HERE.parent.parent
 
@@ -36,10 +35,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="short repetitions, few rounds")
     parser.add_argument("--timeout", type=float, default=120, help="seconds of one child")
     parser.add_argument("--work", type=Path, help="where the programs are built (default: /tmp)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
-    parser.add_argument(
-        "--write-docs", action="store_true", help="rewrite the table of docs/performance.md and the chart of the README"
-    )
+    record.option(parser)
     parser.add_argument("--strict", action="store_true", help="fail when a target is missed")
     parser.add_argument(
         "--self-test",
@@ -49,8 +45,8 @@ def options(arguments: list[str]) -> argparse.Namespace:
     chosen = parser.parse_args(arguments)
     chosen.rounds = chosen.rounds or (3 if chosen.quick else 7)
     chosen.build = (chosen.build or REPOSITORY / "build").resolve()
-    if chosen.self_test and chosen.write_docs:
-        parser.error("--self-test writes no documents")
+    if chosen.self_test and chosen.record:
+        parser.error("--self-test has no record")
     return chosen
 
 
@@ -167,16 +163,6 @@ class Comparison:
         return None
 
 
-def about(
-    chosen: argparse.Namespace, ours: jobs.Side, rival: jobs.Side | None, load: float
-) -> dict:
-    compiler = jobs.run([jobs.c_compiler(), "--version"], {}, 20).output.splitlines()[0]
-    return report.facts(chosen.rounds, load, command_line(chosen)) | {
-        "rival": rival.version if rival else "not installed",
-        "compiler": compiler,
-    }
-
-
 def command_line(chosen: argparse.Namespace) -> str:
     """As it would be typed again: without the paths of this machine."""
     words = ["python3", "benchmarks/compare/compare.py"]
@@ -187,22 +173,29 @@ def command_line(chosen: argparse.Namespace) -> str:
     return shlex.join(words)
 
 
-def write_documents(results: list[rows.Result], facts: dict) -> None:
-    done = report.rewrite(chart.TABLE, "compare", report.full_section(results, facts))
-    say(f"{chart.TABLE}: {'rewritten' if done else 'has no markers named compare'}")
-    chart.write()
+def add_tables(chosen: argparse.Namespace, comparison: Comparison, results: list[rows.Result], load: float) -> None:
+    """Next to OSHMEM, and next to the bare machine where there is a target for that."""
+    compiler = jobs.run([jobs.c_compiler(), "-dumpfullversion"], {}, 20).output.strip()
+    versions = {"memspan": jobs.memspan_version(), "OSHMEM": comparison.rival.version if comparison.rival else "", "gcc": compiler}
+    versions = {name: version for name, version in versions.items() if version}
+    command, remarks = command_line(chosen), report.remarks(results).splitlines()
+    found = [report.row_of(result) for result in results]
+    if comparison.rival:
+        one = record.table("OSHMEM of Open MPI", command, "OSHMEM", versions, found, [line.removeprefix("- ") for line in remarks], load)
+        record.add(chosen.record, "oshmem", one)
+    bare = [report.row_of(result, side="bare") for result in results if result.row.bare_target is not None]
+    versions.pop("OSHMEM", None)
+    record.add(chosen.record, "limits", record.table("the bare machine", command, "bare machine", versions, bare, load=load))
 
 
-def finish(chosen: argparse.Namespace, comparison: Comparison, facts: dict) -> int:
+def finish(chosen: argparse.Namespace, comparison: Comparison, load: float) -> int:
     results = [comparison.result(row) for row in rows.rows(jobs.cores())]
     rival = comparison.rival.name if comparison.rival else "OSHMEM"
     print(report.text_table(report.lines_of(results, comparison.ours.name, rival)))
     if remarks := report.remarks(results):
         print(f"\n{remarks}")
-    if chosen.json:
-        chosen.json.write_text(json.dumps(report.as_json(results, facts), indent=1) + "\n")
-    if chosen.write_docs:
-        write_documents(results, facts)
+    if chosen.record:
+        add_tables(chosen, comparison, results, load)
     failed = any(comparison.ours.name in f for f in comparison.failures.values())
     missed = any(result.verdict() != "met" for result in results)
     return 1 if failed or (chosen.strict and missed) else 0
@@ -225,7 +218,7 @@ def main(arguments: list[str]) -> int:
         for number in range(chosen.rounds):
             say(f"round {number + 1} of {chosen.rounds}")
             comparison.round(number, limits, chosen.timeout)
-        return finish(chosen, comparison, about(chosen, ours, rival, load))
+        return finish(chosen, comparison, load)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ import contextlib
 import io
 import signal
 import sys
-import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -67,23 +66,14 @@ class ReportTest(unittest.TestCase):
         texts = [report.value_text(*v) for v in ((0.012, "us"), (1500, "us"), (12345, "MB/s"))]
         self.assertEqual(texts, ["12 ns", "1.5 ms", "12.3 GB/s"])
 
-    def test_rewrites_between_the_markers_only(self):
-        with tempfile.TemporaryDirectory() as folder:
-            document = Path(folder) / "a.md"
-            document.write_text("before\n<!-- x:begin -->\nold\n<!-- x:end -->\nafter\n")
-            self.assertTrue(report.rewrite(document, "x", r"a \1 b"))
-            new = "before\n<!-- x:begin -->\na \\1 b\n<!-- x:end -->\nafter\n"
-            self.assertEqual(document.read_text(), new)
-            self.assertFalse(report.rewrite(document, "y", "new"))
-            self.assertEqual(document.read_text(), new)
+    def test_a_row_of_the_record_names_a_crash(self):
+        row = report.row_of(result([(1, None, 1)], OSHMEM=["ended by SIGSEGV"]))
+        self.assertEqual((row.ours, row.ratio, row.failure, row.verdict()), (1, None, "ended by SIGSEGV", None))
 
-    def test_sections_name_a_crash(self):
-        crashed = result([(1, None, 1)], OSHMEM=["ended by SIGSEGV"])
-        facts = {"date": "d", "machine": {"cpu": "c", "kernel": "k"}, "cores": 2, "memspan": "1"}
-        facts |= {"rival": "4", "compiler": "gcc", "rounds": 1, "command": "x", "load": 0.5}
-        section = report.full_section([crashed], facts)
-        self.assertIn("| ended by SIGSEGV |", section)
-        self.assertIn("- OSHMEM, job `pair`: ended by SIGSEGV", section)
+    def test_a_row_of_the_record_has_the_ratio_of_its_side(self):
+        one = result([(200, 100, 400)], "MB/s")
+        self.assertEqual([report.row_of(one, side=side).ratio for side in ("rival", "bare")], [0.5, 2.0])
+        self.assertEqual(report.row_of(one, side="bare").target, 1.25)
 
 
 class JobsTest(unittest.TestCase):

@@ -134,6 +134,12 @@ def memspan(build: Path | None, prefix: Path | None) -> Side:
     return Side("memspan", memspan_version(), command, [str(launcher)], environment, link)
 
 
+def version_of(python: Path, package: str) -> str:
+    """Of a package of an interpreter."""
+    done = run([str(python), "-c", f"import importlib.metadata as m; print(m.version({package!r}))"], {}, 20)
+    return done.output.strip() if not done.failure else "unknown"
+
+
 def memspan_version() -> str:
     version = HERE.parent.parent / "VERSION"
     return version.read_text().strip() if version.exists() else "unknown"

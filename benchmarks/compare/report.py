@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table: as text, as Markdown between two markers of a document, and as JSON."""
+"""The table as text, and its rows as those of a record."""
 
-import platform
-import re
+import dataclasses
 import shlex
-from datetime import date
+import sys
 from pathlib import Path
 from typing import Any
 
-import jobs
 from rows import Result
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import record  # noqa: E402
 
 HEADINGS = [
     "operation",
@@ -94,21 +96,6 @@ def text_table(lines: list[list[str]]) -> str:
     )
 
 
-def markdown_table(lines: list[list[str]], texts: int = 3) -> str:
-    """The first `texts` columns are text."""
-    rule = ["---"] * texts + ["---:"] * (len(lines[0]) - texts)
-    return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])
-
-
-def machine() -> dict[str, str]:
-    model = "unknown"
-    for line in Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            model = " ".join(line.split(":", 1)[1].split())
-            break
-    return {"cpu": model, "kernel": platform.release(), "machine": platform.machine()}
-
-
 def typed_again(program: list[str], chosen: Any, usual: dict[str, Any]) -> str:
     """The command line, without the paths of this machine: options that are lists, where they are not as usual."""
     words = [*program, "--rounds", str(chosen.rounds)]
@@ -116,30 +103,6 @@ def typed_again(program: list[str], chosen: Any, usual: dict[str, Any]) -> str:
         if getattr(chosen, name) != value:
             words += [f"--{name}", ",".join(map(str, getattr(chosen, name)))]
     return shlex.join(words)
-
-
-def facts(rounds: int, load: float, command: str) -> dict:
-    """What a table says of its run."""
-    return {
-        "date": date.today().isoformat(),
-        "machine": machine(),
-        "cores": jobs.cores(),
-        "memspan": jobs.memspan_version(),
-        "load": round(load, 1),
-        "rounds": rounds,
-        "command": command,
-    }
-
-
-def heading(about: dict, sides: str) -> str:
-    """`sides` are those that were measured, with their versions."""
-    where = about["machine"]
-    return (
-        f"Measured on {about['date']}: {where['cpu']}, {about['cores']} cores, "
-        f"Linux {where['kernel']}; {sides}; load average {about['load']} when it "
-        f"began; {about['rounds']} rounds of\n\n"
-        f"    {about['command']}"
-    )
 
 
 def remarks(results: list[Result]) -> str:
@@ -153,47 +116,12 @@ def remarks(results: list[Result]) -> str:
     return "\n".join(found)
 
 
-def full_section(results: list[Result], about: dict) -> str:
-    sides = (
-        f"memspan {about['memspan']} and OSHMEM {about['rival']} (Open MPI), both compiled with "
-        f"{about['compiler']}"
-    )
-    parts = [heading(about, sides), markdown_table(lines_of(results)), remarks(results)]
-    return "\n\n".join(part for part in parts if part)
-
-
-def rewrite(document: Path, marker: str, section: str) -> bool:
-    """Puts `section` between the markers; False where the document has none."""
-    begin, end = f"<!-- {marker}:begin -->", f"<!-- {marker}:end -->"
-    old = document.read_text() if document.exists() else ""
-    pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
-    if not pattern.search(old):
-        return False
-    document.write_text(pattern.sub(lambda _: f"{begin}\n{section}\n{end}", old, count=1))
-    return True
-
-
-def as_json(results: list[Result], about: dict) -> dict:
-    def one(result: Result) -> dict:
-        return {
-            "operation": result.row.label,
-            "figure": result.row.figure,
-            "job": result.row.job,
-            "processes": result.processes,
-            "size": result.row.size,
-            "unit": result.unit,
-            "memspan": result.median_of("ours"),
-            "rival": result.median_of("rival"),
-            "bare": result.median_of("bare"),
-            "ratio": result.ratio("rival"),
-            "quartiles": result.spread(),
-            "bare_ratio": result.ratio("bare"),
-            "target": result.row.target,
-            "bare_target": result.row.bare_target,
-            "verdict": result.verdict(),
-            "bare_verdict": result.bare_verdict(),
-            "rounds": [vars(sample) for sample in result.samples],
-            "failures": result.failures,
-        }
-
-    return {"about": about, "rows": [one(result) for result in results]}
+def row_of(result: Result, name: str | None = None, side: str = "rival", **more: Any) -> record.Row:
+    """A row of a record, `side` ("rival", "bare") is the one next to memspan."""
+    sides = [[getattr(sample, name) for sample in result.samples] for name in ("ours", side)]
+    failures = [said for found in result.failures.values() for said in found]
+    more.setdefault("size", size_text(result.row.size) or None)
+    more.setdefault("processes", result.processes)
+    target = result.row.bare_target if side == "bare" else result.row.target
+    row = record.of_rounds(name or result.row.label, result.unit, *sides, target=target, **more)
+    return dataclasses.replace(row, failure=failures[0] if failures and row.ratio is None else None)

@@ -3,7 +3,7 @@
 """A product of matrices whose sum over all PEs ends on every one: fused, next to the product and then
 the reduction, and to the product alone, in alternating rounds.
 
-    python3 benchmarks/device/fused_matmul.py --build build [--rounds 7] [--ranks 2] [--size 2048]
+    python3 benchmarks/device/fused_matmul.py --build build [--rounds 7] [--ranks 2] [--size 2048] [--record FILE]
 
 Each round runs examples/matmul_allreduce once for each way to fuse; within a run both forms alternate.
 The table has medians over the rounds of the slowest rank's ratios.
@@ -14,7 +14,12 @@ import os
 import re
 import statistics
 import subprocess
+import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import record  # noqa: E402
 
 WAYS = {"host calls": [], "a kernel of 1 block": ["-blocks", "1"], "a kernel of 2 blocks": ["-blocks", "2"]}
 LINE = re.compile(r"^rank \d+:.*matmul ([\d.]+) ms.*reduction ([\d.]+) ms.*fused ([\d.]+) ms.*\(([\d.]+) of separate\)  PASS$")
@@ -42,7 +47,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--size", type=int, default=2048)
-    chosen = parser.parse_args()
+    record.option(parser)
+    chosen, load, kept = parser.parse_args(), os.getloadavg()[0], []
     print(f"{chosen.ranks} ranks, M = K = N = {chosen.size}, {chosen.rounds} rounds")
     print(f"{'type':6} {'fused by':22} {'product ms':>10} {'fused ms':>9} {'fused / product':>16} {'separate / fused':>17}")
     for kind in ("fp16", "float"):
@@ -56,7 +62,15 @@ def main():
                 measured[way].append((product, fused, fused / product, 1 / max(rank[3] for rank in ranks)))
         for way, rows in measured.items():
             product, fused, to_product, to_separate = (statistics.median(column) for column in zip(*rows))
+            us = [[value * 1e3 for value in column] for column in list(zip(*rows))[:2]]
+            kept.append(record.of_rounds(f"{kind}, next to the product", "us", us[1], us[0], size=way.removeprefix("a kernel of "), target=1.03))
+            ratios = record.of_ratios([1 / row[3] for row in rows])
+            kept.append(record.Row(f"{kind}, next to product, then reduction", "us", kept[-1].size, ours=fused * 1e3, **ratios, target=1, rounds=chosen.rounds))
             print(f"{kind:6} {way:22} {product:10.1f} {fused:9.1f} {to_product:16.3f} {to_separate:17.2f}")
+    if chosen.record:
+        command = f"python3 benchmarks/device/fused_matmul.py --build build --rounds {chosen.rounds}"
+        versions = {"memspan": (record.ROOT / "VERSION").read_text().strip()}
+        record.add(chosen.record, "fused-matmul", record.table("a product without its sum", command, "unfused", versions, kept, load=load))
 
 
 if __name__ == "__main__":

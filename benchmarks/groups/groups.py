@@ -3,7 +3,7 @@
 """memspan's groups and OpenSHMEM next to each MPI in the same processes; prints a table against the fastest MPI of each row.
 
     benchmarks/install_rivals.sh build/rivals
-    python3 benchmarks/groups/groups.py --build build [--only allreduce --sizes 16384,262144] [--write-docs]
+    python3 benchmarks/groups/groups.py --build build [--only allreduce --sizes 16384,262144] [--record FILE]
 
 Each MPI's mpiexec starts processes in which `groups_bench` (main.cc) alternates between memspan and that MPI. The MPIs
 take turns by operation. An MPI that is missing or fails is named below the table with the reason, and the others are measured;
@@ -12,7 +12,6 @@ so is a row that does not end in time (benchmarks/bounded.py). Each number of pr
 """
 
 import argparse
-import json
 import math
 import os
 import re
@@ -29,28 +28,28 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "compare")]
 import bounded
 import jobs
 import mpi
+import record
 import report
 import rows
 
-OPERATIONS = {  # labels: memspan's call, the MPI's
-    "barrier": "group barrier, MPI_Barrier",
-    "allreduce": "group all-reduce of floats, MPI_Allreduce",
-    "broadcast": "group broadcast, MPI_Bcast",
-    "alltoall": "group all-to-all, MPI_Alltoall",
-    "allgather": "group all-gather, MPI_Allgather",
-    "reduce_scatter": "group reduce-scatter of floats, MPI_Reduce_scatter_block",
-    "shmem_barrier": "shmem_barrier_all, MPI_Barrier",
-    "shmem_broadcast": "shmem_broadcastmem, MPI_Bcast",
-    "shmem_alltoall": "shmem_alltoallmem, MPI_Alltoall",
-    "put": "shmem_putmem + quiet, MPI_Put + MPI_Win_flush",
-    "get": "shmem_getmem, MPI_Get + MPI_Win_flush",
+OPERATIONS = {  # next to MPI_Barrier, MPI_Allreduce, ..., MPI_Put and MPI_Get with MPI_Win_flush
+    "barrier": "group barrier",
+    "allreduce": "group all-reduce",
+    "broadcast": "group broadcast",
+    "alltoall": "group all-to-all",
+    "allgather": "group all-gather",
+    "reduce_scatter": "group reduce-scatter",
+    "shmem_barrier": "barrier_all",
+    "shmem_broadcast": "broadcastmem",
+    "shmem_alltoall": "alltoallmem",
+    "put": "put",
+    "get": "get",
 }
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = (8, KIB, 16 * KIB, 256 * KIB, MIB, 4 * MIB, 64 * MIB)
 PROCESSES = (2, 4)
 MPIS = tuple(os.path.relpath(REPOSITORY / "build/rivals" / name) for name in ("", "openmpi", "mpich"))  # of install_rivals.sh
 HEADINGS = ["operation", "size", "memspan", "fastest MPI", "memspan / fastest MPI"]
-PLOT = "<!-- plot: bars; label=1,2; values=5; line=1; only=all-reduce|broadcast|all-to-all; title=time of memspan over that of the fastest MPI -->"
 
 
 def list_of(convert):
@@ -70,8 +69,7 @@ def options(arguments):
     parser.add_argument("--side", choices=("memspan", "mpi"), help="time this one alone")
     parser.add_argument("--before", default="", help="words before the program, as 'valgrind --tool=callgrind'")
     parser.add_argument("--timeout", type=float, default=60, help="seconds of a row")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
-    parser.add_argument("--write-docs", action="store_true", help="rewrite the table in the document")
+    record.option(parser)
     parser.add_argument("--strict", action="store_true", help="fail when a row is missed")
     chosen = parser.parse_args(arguments)
     chosen.build = chosen.build.resolve()
@@ -199,28 +197,19 @@ def lines_of(table):
     return lines
 
 
-def as_json(table, facts):
-    """Each row is that of its fastest MPI, with the rows of all MPIs under `mpis`."""
+def rows_of_record(table):
+    """Each row is that of its fastest MPI."""
     found = []
-    for results in table.values():
-        mpis = dict(zip(results, report.as_json(results.values(), {})["rows"]))
-        found.append(mpis[fastest(results)] | {"fastest": fastest(results), "mpis": mpis})
-    return {"about": facts, "rows": found}
+    for (_, operation, _), results in table.items():
+        name = fastest(results)
+        found.append(report.row_of(results[name], OPERATIONS[operation], against=name))
+    return found
 
 
-def section(table, rivals, facts, failures):
-    parts = [PLOT + "\n" + report.heading(facts, ", ".join([f"memspan {facts['memspan']}", *rivals])),
-             report.markdown_table(lines_of(table), texts=2), "\n".join(f"- {failure}" for failure in failures)]
-    return "\n\n".join(filter(None, parts))
-
-
-def command_line(chosen, processes=None):
-    """That of all, or of the table of one number of processes."""
+def command_line(chosen):
     program = ["python3", "benchmarks/groups/groups.py"]
     if mode := os.environ.get("I_MPI_WAIT_MODE"):
         program.insert(0, f"I_MPI_WAIT_MODE={mode}")
-    if processes:
-        chosen = argparse.Namespace(**{**vars(chosen), "processes": (processes,)})
     if chosen.before:
         program += ["--before", chosen.before]
     return report.typed_again(program, chosen, {"mpi": MPIS, "processes": PROCESSES, "only": None, "sizes": SIZES})
@@ -236,20 +225,16 @@ def main(arguments):
     if not rivals:
         say("\n".join(f"groups.py: {failure}" for failure in failures))
         return 2
-    names, absent, everything = [str(rival) for rival, _ in rivals], list(failures), {}
+    absent, everything = list(failures), {}
     for processes in chosen.processes:
         table, failed = measure_all(chosen, rivals, processes)
         everything |= {(processes, *cell): results for cell, results in table.items()}
         failures += failed
         print(f"{processes} processes", report.text_table(lines_of(table)), *absent, *failed, sep="\n", flush=True)
-        if chosen.write_docs:
-            marker = "groups" if processes == 2 else f"groups-{processes}"
-            facts = report.facts(chosen.rounds, load, command_line(chosen, processes))
-            done = report.rewrite(REPOSITORY / "docs/performance.md", marker, section(table, names, facts, absent + failed))
-            say(f"docs/performance.md: {'rewritten' if done else f'has no markers named {marker}'}")
-    if chosen.json:
-        facts = report.facts(chosen.rounds, load, command_line(chosen)) | {"rivals": names, "failures": failures}
-        chosen.json.write_text(json.dumps(as_json(everything, facts), indent=1) + "\n")
+    if chosen.record:
+        versions = {"memspan": jobs.memspan_version()} | {rival.name: rival.version for rival, _ in rivals}
+        one = record.table("MPI", command_line(chosen), "fastest MPI", versions, rows_of_record(everything), failures, load)
+        record.add(chosen.record, "mpi", one)
     missed = any(results[fastest(results)].verdict() == "missed" for results in everything.values())
     return 1 if failures or not everything or (chosen.strict and missed) else 0
 

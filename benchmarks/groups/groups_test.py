@@ -76,10 +76,9 @@ class FastestTest(unittest.TestCase):
         self.assertEqual(set(map(len, lines)), {5})
         self.assertEqual(lines[1][2], "4 µs (4.00 × bare)")
 
-    def test_the_json_has_the_figures_of_every_mpi(self):
-        row = groups.as_json({("put", 8): self.of(slow=([4.0], [8.0]), fast=([4.0], [5.0]))}, {})["rows"][0]
-        self.assertEqual((row["fastest"], row["ratio"], row["rival"]), ("fast", 0.8, 5.0))
-        self.assertEqual({name: one["ratio"] for name, one in row["mpis"].items()}, {"slow": 0.5, "fast": 0.8})
+    def test_the_record_has_the_row_of_the_fastest(self):
+        (row,) = groups.rows_of_record({(2, "put", 8): self.of(slow=([4.0], [8.0]), fast=([4.0], [5.0]))})
+        self.assertEqual((row.name, row.size, row.against, row.ratio, row.rival), ("put", "8 B", "fast", 0.8, 5.0))
 
 
 class MeasureTest(unittest.TestCase):

@@ -3,7 +3,7 @@
 """What one-sided access through UCX gives large puts and gets between two simulated hosts of this machine, in
 alternating rounds next to the same by messages.
 
-    python3 benchmarks/hosts/native.py --build build [--rounds 7] [--quick]
+    python3 benchmarks/hosts/native.py --build build [--rounds 7] [--quick] [--record FILE]
 
 UCX's shared memory stands for a network with one-sided access: ``libtest_ucx_registrations.so`` of the tests
 makes the heap of it. So the figures say what the protocol costs beside a copy, not what a network does. The
@@ -16,6 +16,11 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
+
+import rates  # noqa: E402
+import record  # noqa: E402
 
 LIMIT_S = 300
 UCX = {"MEMSPAN_CARRIER": "ucx", "MEMSPAN_TRUSTED_FABRIC": "1"}
@@ -46,27 +51,36 @@ def run(build, side, quick):
     return rows
 
 
-def size_text(size):
-    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB" if size >= 1 << 10 else f"{size} bytes"
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, required=True)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
-    options = parser.parse_args()
+    record.option(parser)
+    options, load = parser.parse_args(), os.getloadavg()[0]
     found = {}
     for _ in range(options.rounds):
         for side in SIDES:
             for row, value in run(options.build, side, options.quick).items():
                 found.setdefault(row, {}).setdefault(side, []).append(value)
-    print("| operation | " + " | ".join(SIDES) + " |")
-    print("|---|" + "---|" * len(SIDES))
+    rows = []
     for (name, size, unit), sides in found.items():
-        of = f" of {size_text(size)}" if size else ""
-        print(f"| {name}{of}, {unit} | "
-              + " | ".join(f"{statistics.median(sides[side]):.3g}" for side in SIDES) + " |")
+        print(f"{name}, {size} bytes, {unit}:", *(f"{side} {statistics.median(values):.3g}" for side, values in sides.items()), sep="  ")
+        rows.append(compared(name, size, unit, sides, options.rounds))
+    if options.record:
+        command = f"python3 benchmarks/hosts/native.py --build build --rounds {options.rounds}" + " --quick" * options.quick
+        versions = {"memspan": (record.ROOT / "VERSION").read_text().strip()}
+        record.add(options.record, "one-sided", record.table("messages instead of one-sided access", command, "fastest by messages", versions, rows, load=load))
+
+
+def compared(name, size, unit, sides, rounds):
+    """One-sided next to the best by messages of each round."""
+    ours, *others = (values + [None] * (rounds - len(values)) for values in sides.values())
+    best = max if unit == "GB/s" else min
+    rival = [best(value for value in found if value is not None) for found in zip(*others)]
+    name, text = rates.name_and_size(name, size, unit)
+    factor = 1e3 if text else 1
+    return record.of_rounds(name, "MB/s" if text else "us", [value and value * factor for value in ours], [value * factor for value in rival], size=text)
 
 
 if __name__ == "__main__":

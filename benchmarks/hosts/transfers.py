@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Transfers between two hosts: memspan's engine next to Mooncake's over TCP, NIXL's over UCX and iperf3.
 
-    python benchmarks/hosts/transfers.py [--rounds 7] [--mooncake PYTHON] [--nixl PYTHON]
+    python benchmarks/hosts/transfers.py [--rounds 7] [--mooncake PYTHON] [--nixl PYTHON] [--record FILE]
 
 As root, by an interpreter that has memspan: the hosts are network namespaces with a wire between them.
 The rivals are of interpreters of their own, or of the one that ``benchmarks/install_rivals.sh`` makes; one
@@ -16,22 +16,24 @@ import argparse
 import json
 import os
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(REPOSITORY / "tests/support"), str(REPOSITORY / "benchmarks"), str(Path(__file__).resolve().parent)]
 
+import record  # noqa: E402
 from transfer_sides import SIDES, Memory, Work  # noqa: E402
 
 WORK = Work.scattered([128 << 10, 16 << 10] * 61)
 SECONDS = 1.0  # of one direction
 LIMIT_S = 120
 STORE_PORT = 23471
+PACKAGES = {"Mooncake": "mooncake-transfer-engine-non-cuda", "NIXL": "nixl-cu12"}
 
 
 # ---- in the processes
@@ -138,6 +140,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--mooncake")
     parser.add_argument("--nixl")
+    record.option(parser)
     chosen = parser.parse_args()
     if reason := machine.why_lacking("hosts"):
         sys.exit(f"transfers: network namespaces: {reason}")
@@ -156,14 +159,25 @@ def main():
             order = list(sides)
             order = order[number % len(order) :] + order[: number % len(order)]
             rounds.append({name: sides[name]() for name in order})
-    print(f"| direction | memspan, GB/s | {' | '.join(f'{name}, GB/s | memspan / {name}' for name in ['iperf3', *names[1:]])} |")
-    print("|---" * (2 + 2 * len(names)) + "|")
-    for way in ("write", "read"):
-        cells = [f"{statistics.median(r['memspan'][way] for r in rounds):.3g}"]
-        for name in ["iperf3", *names[1:]]:
-            cells.append(f"{statistics.median(r[name][way] for r in rounds):.3g}")
-            cells.append(f"{statistics.median(r['memspan'][way] / r[name][way] for r in rounds):.2f}")
-        print(f"| {way} | {' | '.join(cells)} |")
+    rows = []
+    for name, least in (("iperf3", 0.85), ("Mooncake", 2), ("NIXL", 2)):
+        if name in rounds[0]:
+            for way in ("write", "read"):
+                sides = ([found[side][way] * 1e3 for found in rounds] for side in ("memspan", name))
+                rows.append(record.of_rounds(f"{way} of a cache block, next to {name}", "MB/s", *sides, target=1 / least))
+    versions = {"memspan": version("memspan")}
+    versions |= {name: python_version(pythons[name], package) for name, package in PACKAGES.items() if pythons[name]}
+    command = f"python benchmarks/hosts/transfers.py --rounds {chosen.rounds} --mooncake PYTHON --nixl PYTHON"
+    one = record.table("Mooncake, NIXL and iperf3, between hosts", command, "rival", versions, rows)
+    for row in rows:
+        print(f"{row.name}: {row.ours / 1e3:.3g} and {row.rival / 1e3:.3g} GB/s, ratio {row.ratio:.2f}")
+    if chosen.record:
+        record.add(chosen.record, "hosts-transfers", one)
+
+
+def python_version(python, package):
+    script = f"import importlib.metadata as m; print(m.version({package!r}))"
+    return subprocess.run([python, "-c", script], text=True, capture_output=True, check=True).stdout.strip()
 
 
 if __name__ == "__main__":

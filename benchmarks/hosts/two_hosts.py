@@ -4,13 +4,13 @@
 rounds.
 
     python3 benchmarks/hosts/two_hosts.py --build build [--rounds 7] [--quick] [--loopback] [--intel-mpi FOLDER]
-                                             [--without SIDE]
+                                             [--without SIDE] [--record FILE]
 
 FOLDER is what ``benchmarks/install_rivals.sh`` made.
 
 As root: the hosts are network namespaces with a wire between them; with --loopback all are in one, and
 memspan's PEs on simulated hosts that talk TCP. A rival that is not there is left out, and said so. The
-table has medians over the rounds, and the medians of the ratios within each round.
+tables have medians over the rounds, and the medians of the ratios within each round.
 """
 
 import argparse
@@ -28,12 +28,14 @@ import time
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(REPOSITORY / "tests/support"), str(REPOSITORY / "benchmarks")]
+sys.path[:0] = [str(REPOSITORY / "tests/support"), str(REPOSITORY / "benchmarks"), str(Path(__file__).resolve().parent)]
 
 from jobs.namespaces import Namespaces  # noqa: E402
 
 import machine  # noqa: E402
 import mpi as mpis  # noqa: E402
+import rates  # noqa: E402
+import record  # noqa: E402
 
 LIMIT_S = 120
 PORT = "23461"
@@ -105,12 +107,12 @@ def ucx(place, is_quick):
 
 
 def read_rates(told):
-    rates = {}
+    found = {}
     for line in told.splitlines():
         words = line.split()
         if len(words) == 4 and words[3] in ("GB/s", "us"):
-            rates[f"{words[0]} {words[1]}"] = float(words[2])
-    return rates
+            found[f"{words[0]} {words[1]}"] = float(words[2])
+    return found
 
 
 def memspan(place, build, target, quick, secret, **environment):
@@ -206,34 +208,62 @@ def a_round(place, chosen, rival, mpi, folder, secret, number):
     return {name: results[name] for name in names}
 
 
-def ratio(rounds, row, side, bare, bare_row):
-    values = [r[side][row] / r[bare][bare_row] for r in rounds
-              if row in r.get(side, {}) and bare_row in r.get(bare, {})]
-    return f"{statistics.median(values):.2f}" if values else ""
+def name_and_size(row):
+    name, size = row.split()
+    return rates.name_and_size(name, int(size), "GB/s" if is_bandwidth(row) else "us")
 
 
-def middle(rounds, side, row):
-    values = [r[side][row] for r in rounds if row in r.get(side, {})]
-    return f"{statistics.median(values):.3g}" if values else ""
+def is_bandwidth(row):
+    return row.split()[0] in ("put", "get") and row.split()[1] != "8"
 
 
-def print_table(rounds):
-    ours = [side for side in rounds[0] if side.startswith("memspan")]
-    bandwidth = {"put", "get"}
-    print(f"| row | {' | '.join(ours)} | memspan / iperf3 | / UCX | / OSHMEM | / Intel MPI | OSHMEM | Intel MPI |")
-    print("|---" * (len(ours) + 7) + "|")
+def compared(rounds, row, rival, rival_row, target, names=None):
+    """A row of the record; None if the rival has no such figure."""
+    values = [[found.get(side, {}).get(key) for found in rounds] for side, key in (("memspan", row), (rival, rival_row))]
+    if not any(values[1]):
+        return None
+    name, size = names or name_and_size(row)
+    if is_bandwidth(row):
+        return record.of_rounds(name, "MB/s", *([value and value * 1e3 for value in side] for side in values), size=size, target=target)
+    return record.of_rounds(name, "us", *values, size=size, target=target)
+
+
+def tables(rounds, is_loopback):
+    """{identity: (title, rival, rows)}"""
+    rows = list(rounds[0]["memspan"])
+    where = ", loopback" if is_loopback else ", namespaces"
+    found = {
+        "hosts-iperf3": ("iperf3, between hosts", "iperf3", [compared(rounds, row, "iperf3", "iperf3", 1 / 0.9) for row in rows if is_bandwidth(row)]),
+        "hosts-ucx": ("UCX, between hosts", "UCX", [compared(rounds, row, "UCX", *(("tag_bw", 1) if is_bandwidth(row) else ("am_lat", 2))) for row in rows]),
+        "hosts-intel-mpi": ("Intel MPI, between hosts", "Intel MPI", [compared(rounds, row, "Intel MPI", row, 1) for row in rows]),
+        "hosts-oshmem": ("OSHMEM, between hosts", "OSHMEM",
+                         [compared(rounds, row, "OSHMEM", row, 0.7, (name_and_size(row)[0] + where, None)) for row in rows if not is_bandwidth(row)]),
+    }
+    return {identity: (title, rival, kept) for identity, (title, rival, made) in found.items() if (kept := [row for row in made if row])}
+
+
+def versions_of(mpi):
+    def printed(*words):
+        found = shutil.which(words[0]) and subprocess.run(words, text=True, capture_output=True, check=False)
+        match = found and re.search(r"\d+(\.\d+)+", found.stdout + found.stderr)
+        return match.group() if match else "unknown"
+
+    return {"memspan": (REPOSITORY / "VERSION").read_text().strip(), "iperf3": printed("iperf3", "--version"), "UCX": printed("ucx_info", "-v"),
+            "OSHMEM": printed("mpirun.openmpi", "--version"), "Intel MPI": mpi[0].version if mpi else "unknown"}
+
+
+def show(rounds, mpi, chosen):
+    """Prints all sides' medians, and adds the tables to the record."""
     for row in rounds[0]["memspan"]:
-        is_rate = row.split()[0] in bandwidth and row.split()[1] != "8"
-        against = "tag_bw" if is_rate else "am_lat"
-        cells = [middle(rounds, side, row) for side in ours]
-        cells.append(ratio(rounds, row, "memspan", "iperf3", "iperf3") if is_rate else "")
-        cells.append(ratio(rounds, row, "memspan", "UCX", against))
-        cells.append(ratio(rounds, row, "memspan", "OSHMEM", row))
-        cells.append(ratio(rounds, row, "memspan", "Intel MPI", row))
-        cells += [middle(rounds, rival, row) for rival in ("OSHMEM", "Intel MPI")]
-        print(f"| {row} {'GB/s' if is_rate else 'us'} | {' | '.join(cells)} |")
-    print(f"\niperf3 {middle(rounds, 'iperf3', 'iperf3')} GB/s; UCX tag_bw of 1 MiB {middle(rounds, 'UCX', 'tag_bw')} GB/s, "
-          f"round trip of am_lat {middle(rounds, 'UCX', 'am_lat')} us; {len(rounds)} rounds")
+        cells = (f"{side} {statistics.median(values):.3g}" for side in rounds[0] if (values := [r[side][row] for r in rounds if row in r[side]]))
+        print(f"{row} {'GB/s' if is_bandwidth(row) else 'us'}:", *cells, sep="  ")
+    words = ["python3", "benchmarks/hosts/two_hosts.py", "--rounds", str(chosen.rounds)]
+    words += ["--loopback"] * chosen.loopback + ["--intel-mpi", "build/rivals"] * bool(mpi) + [word for side in chosen.without for word in ("--without", side)]
+    for identity, (title, rival, rows) in tables(rounds, chosen.loopback).items():
+        print(f"{title}:", *(f"{row.name} {row.size or ''} {row.ratio:.2f}" for row in rows if row.ratio), sep="  ")
+        if chosen.record:
+            versions = {name: version for name, version in versions_of(mpi).items() if name in ("memspan", rival)}
+            record.add(chosen.record, identity, record.table(title, shlex.join(words), rival, versions, rows, load=chosen.load))
 
 
 def main():
@@ -243,9 +273,10 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--loopback", action="store_true")
     parser.add_argument("--intel-mpi")
+    record.option(parser)
     parser.add_argument("--without", action="append", default=[], help="a side, as OSHMEM, whose small calls take 8 ms")
     chosen = parser.parse_args()
-    chosen.build = chosen.build.resolve()
+    chosen.build, chosen.load = chosen.build.resolve(), os.getloadavg()[0]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the namespaces go, too
     if not chosen.loopback and (reason := machine.why_lacking("hosts")):
         sys.exit(f"two_hosts: network namespaces: {reason}. Use --loopback.")
@@ -270,7 +301,7 @@ def main():
         finally:
             if hosts:
                 hosts.close()
-    print_table(rounds)
+    show(rounds, mpi, chosen)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts the instructions of a call of the data path, which no state of the machine changes.
 
-  instructions.py PROGRAM [--check BUILD]
+  instructions.py PROGRAM [--check BUILD] [--record FILE]
 
 PROGRAM is what calls.c becomes. It runs under callgrind (of valgrind); what is printed is the number
 of instructions of one call, from its first to its return. --check fails when one needs more than the
@@ -18,6 +18,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import record  # noqa: E402
 
 CALLS = 1000
 # On x86-64: what GCC 12 makes of it, and a little room for other versions.
@@ -71,20 +75,26 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("--check", metavar="BUILD")
+    record.option(parser)
     arguments = parser.parse_args()
     if shutil.which("valgrind") is None:
         return cannot("valgrind is missing (scripts/install_deps.sh --dev)")
     if arguments.check and (platform.machine() != "x86_64" or not arguments.check.startswith("GNU-Rel")):
         return cannot(f"there is no budget for {arguments.check} on {platform.machine()}")
     total = counts(arguments.program)
-    is_over = False
+    is_over, rows = False, []
     for name, budget in BUDGET.items():
         if name not in total:
             sys.exit(f"instructions: {name} was not seen")
         each = total[name] / CALLS
         over = arguments.check and each > budget
         is_over = is_over or over
+        rows.append(record.Row(name, "", ours=each, target=budget, of="ours"))
         print(f"{name:30} {each:6.1f}{f'  more than {budget}' if over else ''}")
+    if arguments.record:
+        command = "python3 benchmarks/instructions/instructions.py build/benchmarks/instructions/instructions_calls"
+        versions = {"memspan": (record.ROOT / "VERSION").read_text().strip()}
+        record.add(arguments.record, "instructions", record.table("instructions of a call", command, None, versions, rows))
     return 1 if is_over else 0
 
 

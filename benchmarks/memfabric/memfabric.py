@@ -3,7 +3,7 @@
 """Measures MemFabric's calls next to the bare ways of doing the same and to rivals; prints one table.
 
     benchmarks/install_rivals.sh build/rivals
-    python3 benchmarks/memfabric/memfabric.py --build build [--rounds 7] [--quick] [--write-docs]
+    python3 benchmarks/memfabric/memfabric.py --build build [--rounds 7] [--quick] [--record FILE]
 
 A round runs our program, which alternates with the bare way itself, and every rival; who goes first
 changes from round to round. The exit code is 0 when everything of ours ran, 1 when it did not (with
@@ -11,7 +11,6 @@ changes from round to round. The exit code is 0 when everything of ours ran, 1 w
 """
 
 import argparse
-import json
 import os
 import shlex
 import signal
@@ -22,9 +21,9 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "compare"))
 
 import jobs
-import report
 import table
 import workloads
+from report import record
 from rivals import Rivals
 
 REPOSITORY = HERE.parent.parent
@@ -41,8 +40,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--rivals", type=Path, help="Mooncake's folder (default: BUILD/rivals)")
     parser.add_argument("--no-rivals", action="store_true", help="only the bare ways")
     parser.add_argument("--timeout", type=float, default=300, help="seconds of one child")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
-    parser.add_argument("--write-docs", action="store_true", help="rewrite the table in the document")
+    record.option(parser)
     parser.add_argument("--strict", action="store_true", help="fail when a target is missed")
     chosen = parser.parse_args(arguments)
     chosen.rounds = chosen.rounds or (3 if chosen.quick else 7)
@@ -122,7 +120,24 @@ def command_line(chosen: argparse.Namespace) -> str:
     return shlex.join(words)
 
 
-def finish(chosen: argparse.Namespace, measured: Measurement, facts: dict) -> int:
+TABLES = {  # title, rival
+    "memfabric": ("copies of a process", "bare copy"),
+    "memfabric-mooncake": ("Mooncake over TCP, from C", "Mooncake"),
+    "memfabric-limits": ("MemFabric's limits", None),
+}
+
+
+def add_tables(chosen: argparse.Namespace, results: list[workloads.Result], remarks: list[str], load: float) -> None:
+    for identity, found in table.record_tables(results).items():
+        title, rival = TABLES[identity]
+        versions = {"memspan": jobs.memspan_version()}
+        if rival == "Mooncake":
+            versions["Mooncake"] = jobs.version_of(chosen.rivals / "bin/python", "mooncake-transfer-engine-non-cuda")
+        if found:
+            record.add(chosen.record, identity, record.table(title, command_line(chosen), rival, versions, found, remarks, load))
+
+
+def finish(chosen: argparse.Namespace, measured: Measurement, load: float) -> int:
     results = [measured.result(row) for row in workloads.rows()]
     results = [result for result in results if result.median_of("ours") is not None]
     remarks = [f"memspan: {failure}" for failure in measured.failures]
@@ -130,12 +145,8 @@ def finish(chosen: argparse.Namespace, measured: Measurement, facts: dict) -> in
     print(table.text(results))
     for remark in remarks:
         print(remark)
-    if chosen.json:
-        chosen.json.write_text(json.dumps(table.as_json(results, facts, remarks), indent=1) + "\n")
-    if chosen.write_docs:
-        section = table.section(results, facts, remarks)
-        done = report.rewrite(REPOSITORY / "docs/performance.md", "memfabric", section)
-        say(f"docs/performance.md: {'rewritten' if done else 'has no markers named memfabric'}")
+    if chosen.record:
+        add_tables(chosen, results, remarks, load)
     missed = any(result.missed() for result in results)
     return 1 if measured.failures or not results or (chosen.strict and missed) else 0
 
@@ -152,7 +163,7 @@ def main(arguments: list[str]) -> int:
     for number in range(chosen.rounds):
         say(f"round {number + 1} of {chosen.rounds}")
         measured.round(number)
-    return finish(chosen, measured, report.facts(chosen.rounds, load, command_line(chosen)))
+    return finish(chosen, measured, load)
 
 
 if __name__ == "__main__":

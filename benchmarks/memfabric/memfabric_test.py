@@ -79,12 +79,17 @@ class TableTest(unittest.TestCase):
         self.assertEqual(found["result"], "100 ns, met; met")
         self.assertEqual(found["rate"], "0.853 GB/s")
 
-    def test_the_document_names_what_failed(self):
-        facts = {"date": "d", "machine": {"cpu": "c", "kernel": "k"}, "cores": 2, "memspan": "1"}
-        facts |= {"rounds": 1, "command": "x", "load": 0.5}
-        section = table.section([result((), Sample(1, 1), is_short=True)], facts, ["Mooncake: why"])
-        self.assertIn("- Mooncake: why", section)
-        self.assertIn("| many | 256 B | 1 µs |", section)
+    def test_rows_of_the_record(self):
+        sample = Sample(30_000, 20_000, {"Mooncake": 600_000})
+        row = Row("pool, write, 100,000", "bm_write_many", 256, (Target("piece", 100), Target("Mooncake", 0.1)), "write_many", MANY, is_short=True)
+        found = table.record_tables([Result(row, [sample])])
+        (bare,), (mooncake,), (piece,) = found["memfabric"], found["memfabric-mooncake"], found["memfabric-limits"]
+        self.assertEqual((bare.name, bare.size, bare.ratio, bare.target), ("write, pool", "100,000 × 256 B", 1.5, None))
+        self.assertEqual((mooncake.ratio, mooncake.verdict()), (0.05, "met"))
+        self.assertEqual((piece.ours, piece.unit, piece.verdict()), (100, "ns", "met"))
+
+    def test_a_row_that_is_not_of_the_short_list_is_left_out(self):
+        self.assertEqual([rows for rows in table.record_tables([result((), Sample(1, 1))]).values() if rows], [])
 
 
 class ProgramTest(unittest.TestCase):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of MemFabric: as text, as Markdown, and as JSON."""
+"""The table of MemFabric as text, and its rows as those of records."""
 
 import sys
 from pathlib import Path
+from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "compare"))
 
 import report
+from report import record
 from workloads import RIVALS, Result, Row, Target
 
 HEADINGS = ["operation", "size", "memspan", "rate", "bare", "memspan / bare", *RIVALS, "target", "result"]
@@ -80,30 +82,39 @@ def text(results: list[Result]) -> str:
     )
 
 
-def section(results: list[Result], about: dict, remarks: list[str]) -> str:
-    intro = report.heading(about, f"memspan {about['memspan']}")
-    lines = [HEADINGS, *(cells(result) for result in results if result.row.is_short)]
-    rule = ["---"] * 2 + ["---:"] * (len(HEADINGS) - 4) + ["---"] * 2
-    body = "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]])
-    said = "\n".join(f"- {remark}" for remark in remarks)
-    return "\n\n".join(part for part in (intro, body, said) if part)
+def record_tables(results: list[Result]) -> dict[str, list[record.Row]]:
+    """By table of the record, the rows of the short list: next to bare copies, next to each rival, and figures by themselves."""
+    found: dict[str, list[record.Row]] = {"memfabric": [], "memfabric-limits": [], **{f"memfabric-{side.lower()}": [] for side in RIVALS}}
+    for result in (result for result in results if result.row.is_short):
+        targets = {target.kind: target.most for target in result.row.targets}
+        for side in ("bare", *RIVALS):
+            identity = "memfabric" if side == "bare" else f"memfabric-{side.lower()}"
+            if result.ratio(side) is not None:
+                name, size = name_and_size(result.row)
+                sides = [sample.ours for sample in result.samples], [sample.other(side) for sample in result.samples]
+                found[identity].append(record.of_rounds(name, "us", *sides, size=size, target=targets.get(side)))
+        found["memfabric-limits"] += limit_rows(result, targets)
+    return found
 
 
-def as_json(results: list[Result], about: dict, remarks: list[str]) -> dict:
-    def one(result: Result) -> dict:
-        row = result.row
-        return {
-            "operation": row.label,
-            "figure": row.figure,
-            "size": row.size,
-            "unit": row.unit,
-            "memspan": result.median_of("ours"),
-            "bare": result.median_of("bare"),
-            "bare_ratio": result.ratio("bare"),
-            "rivals": {side: result.median_of(side) for side in RIVALS},
-            "ratios": {side: result.ratio(side) for side in RIVALS},
-            "targets": [vars(target) | {"verdict": result.verdict(target)} for target in row.targets],
-            "rounds": [vars(sample) for sample in result.samples],
-        }
+def limit_rows(result: Result, targets: dict[str, float]) -> list[record.Row]:
+    """The figures that have a target of their own, or no bare way."""
+    row, ours = result.row, result.median_of("ours")
+    name = ", ".join(filter(None, name_and_size(row)))
+    rounds = len(result.samples)
+    if "piece" in targets and result.above_bare():
+        return [record.Row(f"{name}: a piece above memcpy", "ns", ours=median(result.above_bare()), target=targets["piece"], of="ours", rounds=rounds)]
+    if {"us", "count"} & targets.keys() or result.ratio("bare") is None:
+        return [record.Row(name, row.unit, ours=ours, target=targets.get("us", targets.get("count")), of="ours", rounds=rounds)]
+    return []
 
-    return {"about": about, "remarks": remarks, "rows": [one(result) for result in results]}
+
+def name_and_size(row: Row) -> tuple[str, str | None]:
+    """As ("write, pool", "32 × 64 KiB")."""
+    parts = row.label.split(", ")
+    if len(parts) != 3:
+        size = size_text(row) if row.size > 10_000 else ""
+        return row.label.replace("10,000 times joined and left: once", "join and leave").replace("times joined and left", "joins"), size or None
+    place, way, work = parts
+    size = work if work == "cache block" else f"{row.pieces:,} × {report.size_text(row.size)}"
+    return f"{way}, {place.removeprefix('the ')}", size

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.distributed's backends memspan and gloo, next to a bare copy, in alternating rounds.
 
-    python benchmarks/python/collectives.py [--rounds N] [--write-docs] [--hosts]
+    python benchmarks/python/collectives.py [--rounds N] [--record FILE] [--hosts]
 
 Run it by an interpreter that has memspan and PyTorch. For each collective, size and number of processes
 every round times gloo, memspan and a copy of as many bytes within a process, one after the other; the
@@ -16,9 +16,8 @@ receive as many, as both must of any all-reduce of two.
 import argparse
 import contextlib
 import datetime
-import math
+import json
 import os
-import platform
 import select
 import socket
 import statistics
@@ -26,9 +25,11 @@ import sys
 import tempfile
 import time
 import warnings
+from importlib.metadata import version
 
 import page
 import workers
+from page import record
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "tests/support"))
 
@@ -120,9 +121,7 @@ def time_collectives(dist, torch, groups, rounds, chosen=None, exchange=None):
                     times[backend].append(timed(dist, lambda: call(group), repeats, group))
                 times["bare"].append(timed(dist, bare, repeats, groups["memspan"]))
             if rank == 0:
-                ratio = statistics.median(a / b for a, b in zip(times["gloo"], times["memspan"]))
-                medians = (statistics.median(times[what]) for what in (*BACKENDS, "bare"))
-                print("row", name, size, *medians, ratio, sep="\t", flush=True)
+                print("row", name, size, json.dumps(times), sep="\t", flush=True)
 
 
 def time_steps(dist, torch, groups, rounds):
@@ -195,46 +194,27 @@ def run_on_two_hosts(what, rounds):
         return run(what, 2, rounds, hosts.inside, MASTER_ADDR=hosts.addresses[0], MEMSPAN_JOB_SECRET_FILE=secret.name)
 
 
-def microseconds(text):
-    value = float(text) * 1e6
-    return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
+def rows_of(lines, world, target, name="{}"):
+    """Rows of the record; what is bare is printed."""
+    rows = []
+    for kind, size, values in (line[1:] for line in lines if line[0] == "row"):
+        times = {what: [value * 1e6 for value in found] for what, found in json.loads(values).items()}
+        print(f"{kind}, {size} bytes, {world} processes: the bare way takes {statistics.median(times['bare']):.4g} us")
+        rows.append(record.of_rounds(name.format(kind), "us", times["memspan"], times["gloo"], size=page.size_text(int(size)), processes=world, target=1 / target))
+    return rows
 
 
-def size_name(size):
-    return f"{size // MIB} MiB" if size >= MIB else f"{size // KIB} KiB"
+def mean_of(rows, world):
+    mean = statistics.geometric_mean(row.ratio for row in rows)
+    return record.Row("geometric mean", "", processes=world, ratio=mean, target=1 / LEAST_MEAN, rounds=rows[0].rounds)
 
 
-def collectives_table(title, lines, least_target=LEAST_RATIO, least_mean=LEAST_MEAN, bare="a copy"):
-    rows = [line for line in lines if line[0] == "row"]
-    ratios = [float(row[6]) for row in rows]
-    mean = math.exp(statistics.fmean(math.log(ratio) for ratio in ratios))
-    least = min(rows, key=lambda row: float(row[6]))
-    mean_target = f" (target {least_mean:g}: {'met' if mean >= least_mean else 'missed'})" if least_mean else ""
-    text = [
-        f"{title}: least ratio {float(least[6]):.1f} ({least[1]}, {size_name(int(least[2]))}; target {least_target:g}: "
-        f"{'met' if min(ratios) >= least_target else 'missed'}), geometric mean {mean:.1f}{mean_target}.",
-        "",
-        f"| collective | size | gloo, us | memspan, us | {bare}, us | gloo / memspan |",
-        "|---|---:|---:|---:|---:|---:|",
-    ]
-    for _, name, size, gloo, ours, limit, ratio in rows:
-        text.append(
-            f"| {name} | {size_name(int(size))} | {microseconds(gloo)} | {microseconds(ours)} | {microseconds(limit)} "
-            f"| {float(ratio):.1f} |"
-        )
-    return "\n".join(text)
-
-
-def steps_table(lines):
+def step_of(lines, rounds):
+    """The time that communication adds to a step."""
     _, count, gloo, ours, alone, ratio = next(line for line in lines if line[0] == "step")
-    ratio = float(ratio)
-    return "\n".join(
-        [
-            f"A step of DistributedDataParallel, {int(count):,} parameters, 2 processes of one thread: {float(alone) * 1e3:.0f} ms "
-            f"without communication, {float(gloo) * 1e3:.0f} ms with gloo, {float(ours) * 1e3:.0f} ms with memspan. Time added "
-            f"by communication: {ratio:.2f} of gloo's (target {MOST_STEP:g}: {'met' if ratio <= MOST_STEP else 'missed'}).",
-        ]
-    )
+    gloo, ours, alone = (float(value) * 1e6 for value in (gloo, ours, alone))
+    name = f"time that communication adds to a step of DistributedDataParallel, {int(count) // 1_000_000} million parameters"
+    return record.Row(name, "us", processes=2, ours=ours - alone, rival=gloo - alone, ratio=float(ratio), target=MOST_STEP, rounds=rounds)
 
 
 def main():
@@ -245,23 +225,22 @@ def main():
     if given.worker:
         worker(given.worker, given.rounds)
         return
+    command = f"python benchmarks/python/collectives.py --rounds {given.rounds}" + " --hosts" * given.hosts
     if given.hosts:
         lines = run_on_two_hosts("hosts", given.rounds)
-        print(collectives_table("2 hosts of one process", lines, LEAST_RATIO_OF_HOSTS, None, "bare TCP"))
-        return
-    parts = []
-    versions = "?"
-    for world in WORLDS:
-        lines = run("collectives", world, given.rounds)
-        versions = lines[-1][1]
-        parts.append(collectives_table(f"{world} processes", lines))
-    parts.append(steps_table(run("steps", 2, given.rounds)))
-    head = (
-        f"{datetime.date.today()}, {platform.processor() or platform.machine()}, {os.cpu_count()} cores, PyTorch {versions}; "
-        f"medians of {given.rounds} alternating rounds, float32."
-    )
-    text = "\n\n".join([head, *parts])
-    page.show(text, "collectives", given.write_docs)
+        rows, title, identity = rows_of(lines, None, LEAST_RATIO_OF_HOSTS, "{} of float32"), "gloo, between hosts", "hosts-gloo"
+    else:
+        rows, title, identity = [], "PyTorch's gloo", "gloo"
+        for world in WORLDS:
+            lines = run("collectives", world, given.rounds)
+            found = rows_of(lines, world, LEAST_RATIO)
+            rows += [*found, mean_of(found, world)]
+        rows.append(step_of(run("steps", 2, given.rounds), given.rounds))
+    versions = {"memspan": version("memspan"), "PyTorch": lines[-1][1].partition("+")[0]}
+    one = record.table(title, command, "gloo", versions, rows)
+    page.show(one)
+    if given.record:
+        record.add(given.record, identity, one)
 
 
 if __name__ == "__main__":

@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products fused with collectives, next to the product and the collective one after the other.
 
-    python benchmarks/python/fused.py [--rounds N] [--ranks N] [--sizes N ...] [--write-docs]
+    python benchmarks/python/fused.py [--rounds N] [--ranks N] [--sizes N ...] [--record FILE]
 
 Run it by an interpreter that has memspan and PyTorch. The product is N x N by N x N, of float32,
 and divided as in tensor parallelism: for gather and multiply the ranks have rows of the left factor
 and columns of the right one, for multiply and reduce columns and rows. Every rank has one thread.
 
 A round runs every form once, each beginning at a barrier, in another order than the round before;
-a form's time is that of the slowest rank. The table has medians of the rounds' times and ratios.
-The bare limit is the product alone, without the collective: "gloo / bare" is what a form would gain
-that hides all of it.
+a form's time is that of the slowest rank. The record has medians of the rounds' times and ratios, next to gloo and next to
+memspan's backend. The product alone, without the collective, is printed: a form that hides all of it takes as long.
 """
 
-import datetime
+import json
 import os
-import platform
 import statistics
 import sys
 import time
@@ -27,6 +25,7 @@ import torch.distributed as dist
 import torch.distributed._symmetric_memory as symm_mem
 import workers
 from memspan import __version__
+from page import record
 
 LEAST_S = 0.05  # a form runs so long in a round, by repetition
 JOB_S = 3600
@@ -119,57 +118,36 @@ def measure(forms, rounds, handle):
     return taken
 
 
-def ratio(taken, above, below):
-    return statistics.median(a / b for a, b in zip(taken[above], taken[below]))
-
-
-def row_of(title, size, taken):
-    def ms(name):
-        return f"{statistics.median(taken[name]) * 1e3:.2f}"
-
-    gloo, ours = ratio(taken, "gloo", "fused"), ratio(taken, "memspan", "fused")
-    cells = [f"{title} {size}", ms("bare"), ms("fused"), f"{ratio(taken, 'fused', 'bare'):.3f}"]
-    cells += [ms("gloo"), f"{gloo:.2f}", f"{ratio(taken, 'gloo', 'bare'):.2f}"]
-    cells += [ms("memspan"), f"{ours:.2f}", "met" if gloo >= FASTER and ours >= 1 else "missed"]
-    return f"| {' | '.join(cells)} |"
-
-
 def run_rank(sizes, rounds):
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     memspan.torch.enable_symmetric_memory()
     handle = symm_mem.rendezvous(symm_mem.empty(1, device="cpu"), dist.group.WORLD)
     groups = {name: dist.new_group(backend=name) for name in OTHERS}
-    lines = []
     for kind, title in (("gather", "gather and multiply"), ("reduce", "multiply and reduce")):
         for size in sizes:
             forms = Forms(size, groups).all(kind)
-            lines.append(row_of(title, size, measure(forms, rounds, handle)))
+            taken = measure(forms, rounds, handle)
+            if dist.get_rank() == 0:
+                print(json.dumps([title, size, taken]), flush=True)
     dist.destroy_process_group()
-    if int(os.environ["RANK"]) == 0:
-        print("\n".join(lines))
 
 
 def run_job(ranks):
-    """This program as every rank; what rank 0 printed."""
-    return workers.run(sys.argv, ranks, JOB_S).strip()
+    """This program as every rank; [[title, size, {form: its seconds in each round}]]."""
+    return [json.loads(line) for line in workers.run(sys.argv, ranks, JOB_S).splitlines()]
 
 
-def table(lines, rounds, ranks):
-    names = ["operation, size", "bare", "fused", "fused / bare", "with gloo", "gloo / fused", "gloo / bare"]
-    names += ["with memspan", "memspan / fused", "result"]
-    return "\n".join(
-        [
-            f"{datetime.date.today()}, {platform.processor() or platform.machine()}, PyTorch "
-            f"{torch.__version__}, memspan {__version__}, {ranks} ranks of one thread; ms, medians "
-            f"of {rounds} alternating rounds. Targets: {FASTER} times as fast as with gloo, no "
-            "slower than with the backend memspan.",
-            "",
-            f"| {' | '.join(names)} |",
-            f"|---|{'---:|' * (len(names) - 2)}---|",
-            lines,
-        ]
-    )
+def table(found, given):
+    rows = []
+    for title, size, taken in found:
+        us = {name: [value * 1e6 for value in values] for name, values in taken.items()}
+        print(f"{title} {size}: the product alone is {statistics.median(us['bare']):.0f} us")
+        for name, side, target in (("gloo", "gloo", 1 / FASTER), ("memspan's backend", "memspan", 1)):
+            rows.append(record.of_rounds(f"{title}, next to {name}", "us", us["fused"], us[side], size=str(size), target=target))
+    versions = {"memspan": __version__, "PyTorch": torch.__version__.partition("+")[0]}
+    command = f"python benchmarks/python/fused.py --rounds {given.rounds} --ranks {given.ranks}"
+    return record.table("products fused with collectives", command, "product, then collective", versions, rows)
 
 
 def main():
@@ -182,8 +160,10 @@ def main():
     if "RANK" in os.environ:
         run_rank(given.sizes, given.rounds)
         return
-    text = table(run_job(given.ranks), given.rounds, given.ranks)
-    page.show(text, "fused", given.write_docs)
+    one = table(run_job(given.ranks), given)
+    page.show(one)
+    if given.record:
+        record.add(given.record, "fused", one)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the measurements of Python share: their options, and where their tables go."""
+"""What the measurements of Python share: their options, and the record (benchmarks/record.py)."""
 
 import argparse
+import sys
 from pathlib import Path
 
-_PAGE = Path(__file__).resolve().parents[2] / "docs" / "performance.md"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import record  # noqa: E402, F401: for those that import this
 
 
 def parser(description):
-    """With the number of rounds, and whether to write the table down."""
+    """With the number of rounds, and the record to add the table to."""
     made = argparse.ArgumentParser(description=description.splitlines()[0])
     made.add_argument("--rounds", type=_count, default=7)
-    made.add_argument("--write-docs", action="store_true", help="put the table into docs/performance.md")
+    record.option(made)
     return made
 
 
@@ -22,16 +25,18 @@ def _count(text):
     return value
 
 
-def show(text, part, writes):
-    """Prints the table; with `writes` it takes the place of the part's table on the page."""
-    print(text)
-    if writes:
-        write(text, part)
+def size_text(size):
+    """As 16 KiB."""
+    for unit, step in (("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= step:
+            return f"{size // step} {unit}"
+    return f"{size} B"
 
 
-def write(text, part):
-    """In the place of what is between the part's markers on the page."""
-    begin, end = f"<!-- {part}:begin -->", f"<!-- {part}:end -->"
-    page = _PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(begin)
-    _PAGE.write_text(f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}", encoding="utf-8")
+def show(one):
+    """Prints a table of the record."""
+    for row in one["rows"]:
+        name = ", ".join(str(row[key]) for key in ("name", "size", "processes") if key in row)
+        print(f"{name:60}", *(f"{key} {row[key]:.4g}" for key in ("ours", "rival", "ratio", "target") if key in row), sep="  ")
+    for remark in one["remarks"]:
+        print(remark)

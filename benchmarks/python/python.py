@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Python adds to memspan's calls, next to bare figures taken in the same round.
 
-    python benchmarks/python/python.py [--rounds N] [--write-docs]
+    python benchmarks/python/python.py [--rounds N] [--record FILE]
 
 Run it by an interpreter that has memspan and numpy. Rounds alternate between ours and the bare side;
 the table has medians and, where there are two sides, the median of the rounds' ratios.
 """
 
-import datetime
 import platform
 import statistics
 import subprocess
@@ -19,6 +18,7 @@ import page
 import shmem
 from memfabric_hybrid import bm, get_last_err_msg
 from memspan import __version__
+from page import record
 
 PIECES = 100_000
 CALLS = 200_000
@@ -116,33 +116,24 @@ def measure(rounds):
 
 
 def table(figures, rounds):
-    rows = [
-        ("put of 8 bytes, from Python", f"{figures['put']:.0f} ns a call", "150 ns", figures["put"] <= 150),
-        ("put of 1 MiB of a numpy array / numpy's own copy", f"{figures['large']:.2f}", "1.05", figures["large"] <= 1.05),
-        (f"batch of {PIECES:,} pieces as lists, over arrays", f"{figures['lists']:.1f} ms", "30 ms", figures["lists"] <= 30),
-        ("the same as arrays: a call with one piece", f"{figures['arrays']:.4f} ms", "8 ms", figures["arrays"] <= 8),
-        ("`import memspan`, over a bare interpreter", f"{figures['import']:.1f} ms", "60 ms", figures["import"] <= 60),
+    found = [
+        ("put of 8 bytes", "us", figures["put"] * 1e-3, 0.15),
+        ("put of 1 MiB of a numpy array, over numpy's copy", "", figures["large"], 1.05),
+        (f"batch of {PIECES:,} pieces as lists, over arrays", "us", figures["lists"] * 1e3, 30e3),
+        ("batch of one piece as arrays", "us", figures["arrays"] * 1e3, 8e3),
+        ("import memspan", "us", figures["import"] * 1e3, 60e3),
     ]
-    lines = [
-        f"{datetime.date.today()}, {platform.processor() or platform.machine()}, Python "
-        f"{platform.python_version()}, numpy {np.__version__}, memspan {__version__}; medians of "
-        f"{rounds} alternating rounds.",
-        "",
-        "| operation | measured | target | result |",
-        "|---|---:|---:|---|",
-    ]
-    lines += [
-        f"| {what} | {value} | ≤ {target} | {'met' if met else 'missed'} |"
-        for what, value, target, met in rows
-    ]
-    return "\n".join(lines)
+    rows = [record.Row(name, unit, ours=ours, target=target, of="ours", rounds=rounds) for name, unit, ours, target in found]
+    versions = {"memspan": __version__, "Python": platform.python_version(), "numpy": np.__version__}
+    return record.table("Python's calls", f"python benchmarks/python/python.py --rounds {rounds}", None, versions, rows)
 
 
 def main():
-    parser = page.parser(__doc__)
-    given = parser.parse_args()
-    text = table(measure(given.rounds), given.rounds)
-    page.show(text, "python", given.write_docs)
+    given = page.parser(__doc__).parse_args()
+    one = table(measure(given.rounds), given.rounds)
+    page.show(one)
+    if given.record:
+        record.add(given.record, "python", one)
 
 
 if __name__ == "__main__":

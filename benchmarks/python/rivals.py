@@ -3,7 +3,7 @@
 """memspan next to DeepSpeed's all-reduce of CPU tensors and next to NIXL's and Mooncake's transfers, in the same processes.
 
     benchmarks/install_rivals.sh build/rivals dist/memspan-*.whl
-    build/rivals/bin/python benchmarks/python/rivals.py [--only allreduce,nixl,mooncake] [--rounds 9] [--write-docs]
+    build/rivals/bin/python benchmarks/python/rivals.py [--only allreduce,nixl,mooncake] [--rounds 9] [--record FILE]
 
 All-reduces: of tensors of float32 and bfloat16, in place, through c10d's backend memspan, and through the
 operator torch.ops.memspan.all_reduce_ where the wheel has it; the rival is torch.ops.deepspeed.inference_all_reduce_
@@ -15,7 +15,6 @@ when something failed (with --strict: or a row was missed).
 """
 
 import argparse
-import json
 import os
 import signal
 import sys
@@ -29,6 +28,7 @@ import alternating  # noqa: E402
 import bounded  # noqa: E402
 import moves  # noqa: E402
 import page  # noqa: E402
+import record  # noqa: E402
 import reductions  # noqa: E402
 import report  # noqa: E402
 import rows  # noqa: E402
@@ -137,14 +137,32 @@ def labels(part, name):
 
 
 def tables(given):
-    """(marker on the page, part, how many processes, options of its own)"""
+    """(part, how many processes, options of its own)"""
     for part in given.only:
         if part == "allreduce":
             for world in given.processes:
-                yield ("rivals" if world == 2 else f"rivals-{world}"), part, world, {"only": (part,), "processes": (world,)}
+                yield part, world, {"only": (part,), "processes": (world,)}
         else:
             for memory in (memory for memory in given.memory if (part, memory) != ELSEWHERE):
-                yield f"{part}-{memory}", part, 2, {"only": (part,), "memory": (memory,)}
+                yield part, 2, {"only": (part,), "memory": (memory,)}
+
+
+TABLES = {  # of the record: identity, title
+    "allreduce": ("deepspeed", "DeepSpeed's all-reduce"),
+    "nixl": ("nixl", "NIXL over UCX"),
+    "mooncake": ("mooncake", "Mooncake over TCP"),
+}
+
+
+def row_of_record(part, result):
+    """Under the name of the operation, without what the row's size says."""
+    label = result.row.figure.partition(" (")[0]
+    if part == "allreduce":
+        return report.row_of(result, label.replace("all-reduce by the operator", "operator").replace("all-reduce", "torch.distributed"))
+    memory, way, work = label.split(", ", 2)
+    count = {"one": "1"}.get(work, work.split()[0])
+    size = "cache block" if work.startswith("cache block") else f"{count} × {report.size_text(result.row.size)}"
+    return report.row_of(result, f"{way}, {memory.removeprefix('the ')}", size=size, processes=None)
 
 
 def versions(part):
@@ -153,10 +171,10 @@ def versions(part):
 
     if part == "allreduce":
         source = next(Path(sys.prefix).glob("deepspeed/deepspeed-*.tar.gz"), Path("deepspeed-unknown.tar.gz"))
-        rival = "DeepSpeed " + source.name.removeprefix("deepspeed-").removesuffix(".tar.gz")
+        found = source.name.removeprefix("deepspeed-").removesuffix(".tar.gz")
     else:
-        rival = f"{PARTS[part]} " + version({"nixl": "nixl-cu12", "mooncake": "mooncake-transfer-engine-non-cuda"}[part])
-    return f"memspan {version('memspan')}, PyTorch {torch.__version__}, {rival}"
+        found = version({"nixl": "nixl-cu12", "mooncake": "mooncake-transfer-engine-non-cuda"}[part])
+    return {"memspan": version("memspan"), "PyTorch": torch.__version__.partition("+")[0], PARTS[part]: found}
 
 
 def options():
@@ -182,7 +200,6 @@ def options():
     parser.add_argument("--nixl-thread", action="store_true", help="NIXL has a thread in each process that polls")
     parser.add_argument("--least", type=float, default=5, help="milliseconds of a batch of calls")
     parser.add_argument("--deepspeed", type=Path, default=Path(sys.prefix) / "deepspeed", help="where it is compiled")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write everything as JSON")
     parser.add_argument("--strict", action="store_true", help="fail when a row is missed")
     parser.add_argument("--worker", choices=tuple(PARTS), help=argparse.SUPPRESS)
     parser.add_argument("--after", help=argparse.SUPPRESS)
@@ -197,27 +214,24 @@ def main():
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     usual = {"only": tuple(PARTS), "processes": PROCESSES, "sizes": SIZES, "types": TYPES}
     usual |= {"works": tuple(moves.WORKS), "memory": tuple(moves.MEMORIES)}
-    everything, failures, facts = [], [], {}
-    for marker, part, world, own in tables(given):
+    everything, failures, load = {part: [] for part in given.only}, [], os.getloadavg()[0]
+    for part, world, own in tables(given):
         its = argparse.Namespace(**{**vars(given), **own})
-        load, began = os.getloadavg()[0], time.monotonic()
+        began = time.monotonic()
         results, errors = measure(part, world, its, own)
-        everything += results
+        everything[part] += results
         failures += errors
-        program = ["build/rivals/bin/python", "benchmarks/python/rivals.py"] + ["--nixl-thread"] * given.nixl_thread
-        command = report.typed_again(program, its, usual)
-        facts = report.facts(given.rounds, load, command)
         print(report.text_table(report.lines_of(results, rival=PARTS[part])), *errors, sep="\n", flush=True)
         print(f"({time.monotonic() - began:.0f} s)", flush=True)
-        if given.write_docs:
-            table = report.markdown_table(report.lines_of(results, rival=PARTS[part]))
-            said = "\n".join(f"- {error}" for error in errors)
-            section = "\n\n".join(filter(None, [report.heading(facts, versions(part)), table, said]))
-            page.write(section, marker)
-    if given.json:
-        given.json.write_text(json.dumps(report.as_json(everything, facts), indent=1) + "\n")
-    missed = any(one.verdict() == "missed" for one in everything)
-    sys.exit(1 if failures or not everything or (given.strict and missed) else 0)
+    program = ["build/rivals/bin/python", "benchmarks/python/rivals.py"] + ["--nixl-thread"] * given.nixl_thread
+    for part, results in everything.items() if given.record else ():
+        command = report.typed_again(program, argparse.Namespace(**{**vars(given), "only": (part,)}), usual)
+        identity, title = TABLES[part]
+        said = [failure for failure in failures if failure.startswith(PARTS[part])]
+        rows_found = [row_of_record(part, result) for result in results]
+        record.add(given.record, identity, record.table(title, command, PARTS[part], versions(part), rows_found, said, load))
+    missed = any(one.verdict() == "missed" for results in everything.values() for one in results)
+    sys.exit(1 if failures or not any(everything.values()) or (given.strict and missed) else 0)
 
 
 if __name__ == "__main__":

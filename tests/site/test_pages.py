@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the site is made of beyond its pages: the reference, links, plots, diagrams, and the check of what was built."""
+"""What the site is made of beyond its pages: the reference, links, diagrams, and the check of what was built."""
 
 import html
 import pathlib
@@ -16,7 +16,6 @@ import diagrams  # noqa: E402
 import headers  # noqa: E402
 import manuals  # noqa: E402
 import modules  # noqa: E402
-import plots  # noqa: E402
 import repository  # noqa: E402
 
 
@@ -102,24 +101,6 @@ class Links(unittest.TestCase):
 
 
 class Pictures(unittest.TestCase):
-    def test_numbers_and_units_of_cells(self):
-        self.assertEqual(plots.number("1,838", None), 1838)
-        self.assertEqual(plots.number("3534 (3380 to 4273)", "ms"), 3534)
-        self.assertAlmostEqual(plots.number("1.5 µs", "ns"), 1500)
-        self.assertAlmostEqual(plots.number("628 MB/s", "GB/s"), 0.628)
-        self.assertIsNone(plots.number("-", None))
-
-    def test_a_plot_has_a_bar_for_each_number(self):
-        page = "<!-- plot: bars; label=1; values=2; line=1; title=t -->\n<!-- x:begin -->\ntext\n\n| a | b |\n|---|---|\n| one | 0.5 |\n| two | - |\n| three | 2 |\n\nend\n"
-        out = plots.with_plots(page)
-        self.assertEqual(out.count("<rect"), 2)
-        self.assertTrue(out.index("<svg") < out.index("<!-- x:begin -->") < out.index("| a | b |"))
-        with self.assertRaises(SystemExit):
-            plots.with_plots("<!-- plot: bars; label=1; values=2 -->\nno table\n")
-
-    def test_plots_of_the_page_are_drawn(self):
-        self.assertGreaterEqual(plots.with_plots((ROOT / "docs/performance.md").read_text()).count('class="plot"'), 6)
-
     def test_every_diagram_has_the_picture_of_its_text(self):
         wanted = set()
         for page in (ROOT / "docs").rglob("*.md"):

@@ -101,7 +101,7 @@ KINDS = {
     "tutorials": [(of_markdown, "docs/start.md")],
     "messages": [(in_strings(of_c), "tools/**/*.cc"), (in_strings(of_python), "python/**/*.py")],
     "messages of src": [(in_strings(of_c), "src/**/*.cc"), (in_strings(of_c), "src/**/*.h")],
-    "pages": [(of_markdown, "docs/*.md"), (of_markdown, "docs/design/*.md"), (of_markdown, "docs/port/*.md"), (of_markdown, "examples/**/*.md"), (of_markdown, "CONTRIBUTING.md")],
+    "pages": [(of_markdown, "docs/*.md"), (of_markdown, "docs/performance/*.md"), (of_markdown, "docs/design/*.md"), (of_markdown, "docs/port/*.md"), (of_markdown, "examples/**/*.md"), (of_markdown, "CONTRIBUTING.md")],
     "comments": [(of_c, "src/**/*.h"), (of_c, "src/**/*.cc"), (of_c, "tools/**/*.h"), (of_c, "tools/**/*.cc")],
 }
 

@@ -9,9 +9,10 @@ import unittest
 import xml.etree.ElementTree as tree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "benchmarks" / "compare"))
+sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "compare")]
 
-import chart  # noqa: E402
+import pages  # noqa: E402
+import record  # noqa: E402
 import rows  # noqa: E402
 
 README = ROOT / "README.md"
@@ -117,22 +118,22 @@ class Pictures(unittest.TestCase):
             self.assertIn(f".{name}{{", dark)
         self.assertIn(path.relative_to(ROOT).as_posix(), README.read_text(encoding="utf-8"))
 
-    def test_the_chart_is_that_of_the_table(self):
-        table = chart.TABLE.read_text(encoding="utf-8")
-        self.assertEqual(chart.PICTURE.read_text(encoding="utf-8"), chart.svg(table))
-        self.assertIn(f"<!-- compare-chart:begin -->\n{chart.lines(table)}\n<!-- compare-chart:end -->", README.read_text(encoding="utf-8"))
+    def test_the_measurements_are_those_of_the_records(self):
+        records = record.records()
+        self.assertGreaterEqual(len(records), 2)
+        self.assertEqual([path.relative_to(ROOT).as_posix() for path in pages.changes(records)], [], "run python3 benchmarks/pages.py")
+        self.assertEqual(pages.missing(records), [])
 
     def test_the_chart_has_every_row_of_two_processes(self):
         pairs = {job.name for job in rows.jobs(quick=True) if job.processes == 2}
-        self.assertEqual(len(chart.bars(chart.TABLE.read_text(encoding="utf-8"))), sum(row.job in pairs for row in rows.rows(2)))
+        _, bars = pages.of_two_processes(record.records())
+        self.assertEqual(len(bars), sum(row.job in pairs for row in rows.rows(2)))
+        self.assertTrue(any(bar.times_as_fast < 1 for bar in bars))
 
-    def test_a_row_that_memspan_loses_has_a_bar_too(self):
-        head = "<!-- compare:begin -->\nMeasured on 2026-01-02: A CPU, 2 cores, Linux 6; memspan 1 and OSHMEM 9.9 (Open MPI), x\n"
-        rows_of_table = "".join(f"| get | {n} | 8 B | 1 | 1 | 1 | {ratio} | - | ≤ 1 | met | 1 |\n" for n, ratio in ((2, "0.500"), (2, "2.000"), (2, "-"), (4, "0.1")))
-        text = head + rows_of_table + "<!-- compare:end -->"
-        self.assertEqual([bar.times_as_fast for bar in chart.bars(text)], [2, 0.5])
-        self.assertIn("faster than OSHMEM in 1 of 2 rows", chart.svg(text))
-        self.assertEqual(chart.svg(text).count('class="slower"'), 1)
+    def test_measured_tables_are_narrow(self):
+        for page in pages.pages():
+            for found in pages.MARK.finditer(page.read_text(encoding="utf-8")):
+                self.assertEqual([line for line in found[0].split("\n") if line.startswith("|") and line.count("|") > pages.COLUMNS + 1], [], page.name)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the site has beside the pages of docs/ (scripts/site.sh): pages of other folders that are linked
-to, the reference from the headers, the Python packages and the manual pages, remedies, diagrams and plots.
+to, the reference from the headers, the Python packages and the manual pages, remedies and diagrams.
 """
 
 import fnmatch
@@ -16,7 +16,6 @@ import diagrams  # noqa: E402
 import headers  # noqa: E402
 import manuals  # noqa: E402
 import modules  # noqa: E402
-import plots  # noqa: E402
 import remedies  # noqa: E402
 import repository  # noqa: E402
 
@@ -126,4 +125,4 @@ def on_page_markdown(markdown, page, config, files):
         return markdown
     markdown = repository.with_links_of_site(path, uri, markdown)
     markdown += _added.get(path, "")
-    return repository.with_bars_in_code(diagrams.with_pictures(plots.with_plots(markdown), uri))
+    return repository.with_bars_in_code(diagrams.with_pictures(markdown, uri))

@@ -27,7 +27,7 @@ _LINK = re.compile(r"(?<!\\)\]\((?P<target>[^()\s]+)\)")
 
 def page_of(path: str) -> str:
     """The page that shows a file of the source tree."""
-    if path.startswith("docs/") and path.endswith((".md", ".svg")):
+    if path.startswith("docs/") and path.endswith((".md", ".svg", ".json")):
         return path.removeprefix("docs/")
     if path in _NAMED:
         return _NAMED[path]
