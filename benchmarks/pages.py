@@ -4,6 +4,7 @@
 
     pages.py            rewrites the pages and their pictures
     pages.py --check    changes nothing, names the pages that are not those of the records and fails if there are any
+    pages.py --try FILE changes nothing, makes all pages with FILE in the place of the record of its name
 
 A page has its text, and between `<!-- measured: WHAT -->` and `<!-- measured:end -->` what this program writes:
 
@@ -16,7 +17,9 @@ A page has its text, and between `<!-- measured: WHAT -->` and `<!-- measured:en
 An operation that was measured at three sizes and more has one line, and its sizes are in the picture (chart.py).
 """
 
+import argparse
 import itertools
+import json
 import os
 import re
 import sys
@@ -375,21 +378,24 @@ def missing(records):
 
 
 def main(arguments):
-    if arguments not in ([], ["--check"]):
-        print(f"pages: {' '.join(arguments)}: the only option is --check", file=sys.stderr)
-        return 2
+    parser = argparse.ArgumentParser(description="Writes the pages of measurements from the records.")
+    parser.add_argument("--check", action="store_true", help="name the pages that are not current, and change nothing")
+    parser.add_argument("--try", dest="trial", type=Path, metavar="FILE", help="make all pages with this record, and change nothing")
+    given = parser.parse_args(arguments)
     records = record.records()
-    changed, lost = changes(records), missing(records)
+    if given.trial:
+        records[given.trial.stem] = json.loads(given.trial.read_text(encoding="utf-8"))
+    changed, lost = changes(dict(sorted(records.items()))), missing(records)
     for identity in lost:
         print(f"pages: no page has the table {identity}", file=sys.stderr)
-    for path, text in changed.items():
-        if arguments:
+    for path, text in changed.items() if not given.trial else ():
+        if given.check:
             print(f"pages: {path.relative_to(record.ROOT)} is not that of the records (python3 benchmarks/pages.py)", file=sys.stderr)
         elif text is None:
             path.unlink()
         else:
             path.write_text(text, encoding="utf-8")
-    return 1 if lost or (arguments and changed) else 0
+    return 1 if lost or (given.check and changed) else 0
 
 
 if __name__ == "__main__":

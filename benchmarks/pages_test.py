@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -76,8 +77,8 @@ class RecordTest(unittest.TestCase):
             self.assertEqual(len(json.loads(path.read_text())["tables"]["x"]["rows"]), 3)
 
     def test_other_work_is_named(self):
-        self.assertEqual(record.table("t", "c", None, {}, [], load=0.3)["remarks"], [])
-        self.assertIn("3.6", record.table("t", "c", None, {}, [], load=3.6)["remarks"][0])
+        self.assertEqual(record.table("t", "c", None, {}, [], busy=0.2)["remarks"], [])
+        self.assertIn("1.6 cores", record.table("t", "c", None, {}, [], busy=1.6)["remarks"][0])
 
     def test_families(self):
         for processor, family in (("AMD EPYC 9R14 96-Core Processor", "amd-epyc"), ("Intel(R) Xeon(R) Processor", "intel-xeon"),
@@ -214,6 +215,42 @@ class ProgramsTest(unittest.TestCase):
         self.assertEqual(rates.name_and_size("put+quiet", 8, "us"), ("put + quiet of 8 bytes", None))
         self.assertEqual(rates.name_and_size("allreduce", 1 << 20, "us"), ("all-reduce of 1 MiB", None))
         self.assertEqual(rates.name_and_size("barrier", 0, "us"), ("barrier", None))
+
+
+class AllTest(unittest.TestCase):
+    """all.sh with a build whose only program fails after its first figure."""
+
+    def run_all(self, folder, *words):
+        for name, text in (("lib/libshmem.so", ""), ("bin/memfabric_bench", "#!/bin/sh\necho trans_register 1073741824 1 us 1 1 1\nexit 1\n")):
+            path = Path(folder, name)
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+            path.chmod(0o700)
+        command = ["bash", record.ROOT / "benchmarks/all.sh", "--build", folder, *words]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    def test_a_failed_step_is_named_and_neither_records_nor_pages_change(self):
+        files = [*record.FOLDER.glob("*"), *pages.pages()]
+        before = {path: path.read_bytes() for path in files}
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.run_all(folder, "--only", "memfabric")
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("all: failed: memfabric. The record and the pages are as before.", done.stderr)
+            kept = json.loads(Path(folder, "measured", record.default_path().name).read_text())
+            self.assertIn(("register, 1024 MiB", 1), [(row["name"], row["ours"]) for row in kept["tables"]["memfabric-limits"]["rows"]])
+        self.assertEqual({path: path.read_bytes() for path in [*record.FOLDER.glob("*"), *pages.pages()]}, before)
+
+    def test_what_is_missing_is_left_out_and_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = self.run_all(folder, "--only", "mpi,gloo")
+            self.assertIn("left out: mpi: no MPI is installed (--install)", done.stderr)
+            self.assertIn("left out: gloo: the rivals have no wheel of memspan (--install)", done.stderr)
+            self.assertEqual(done.returncode, 2)
+
+    def test_a_wrong_option_and_a_missing_build_are_refused(self):
+        for words, said in ((["--fast"], 'unknown option "--fast"'), (["--build", "/nonexistent"], "/nonexistent has no lib/libshmem.so")):
+            done = subprocess.run(["bash", record.ROOT / "benchmarks/all.sh", *words], capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual((done.returncode, said in done.stderr), (2, True), done.stderr)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ Each program runs as its row of PROGRAMS says; --short passes its short form, a 
 """
 
 import argparse
-import os
 import re
 import sys
 from pathlib import Path
@@ -107,7 +106,7 @@ def main():
     chosen = parser.parse_args()
     failed = []
     for identity in chosen.only.split(","):
-        load = os.getloadavg()[0]
+        busy = record.busy_cores()
         rows, failures = measure(chosen.build.resolve(), identity, chosen.short)
         failed += failures
         for row in rows:
@@ -115,7 +114,7 @@ def main():
         if chosen.record and rows:
             title, rival, programs = PROGRAMS[identity]
             command = f"python3 benchmarks/programs.py --only {identity}"
-            record.add(chosen.record, identity, record.table(title, command, rival, {"memspan": jobs.memspan_version()}, rows, failures, load))
+            record.add(chosen.record, identity, record.table(title, command, rival, {"memspan": jobs.memspan_version()}, rows, failures, busy))
     for failure in failed:
         print(f"programs: {failure}", file=sys.stderr)
     return 1 if failed else 0

@@ -16,6 +16,7 @@ import os
 import platform
 import re
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
@@ -23,7 +24,8 @@ from statistics import median, quantiles
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "measurements"
 RATES = ("MB/s", "GB/s", "Mop/s")
-MOST_LOAD = 1.0  # of a machine that does nothing else, soon after the steps before
+MOST_BUSY = 0.3  # cores with other work; a machine that does nothing else has its services
+LOOK_S = 0.5
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 _HUGE = Path("/sys/kernel/mm/transparent_hugepage")
 
@@ -76,13 +78,13 @@ def of_ratios(ratios):
     return {"ratio": middle, "lower": low, "upper": high}
 
 
-def table(title, command, rival, versions, rows, remarks=(), load=0):
-    """`versions`: {name: version} of memspan and of each rival. The rows get today's date and the commit. `load` is that of
-    the machine before the run; one with other work is named."""
+def table(title, command, rival, versions, rows, remarks=(), busy=0):
+    """`versions`: {name: version} of memspan and of each rival. The rows get today's date and the commit. `busy` is how many
+    cores had other work before the run; more than few are named."""
     stamp = {"date": datetime.date.today().isoformat(), "commit": commit()}
     made = [dataclasses.replace(row, **{key: getattr(row, key) or value for key, value in stamp.items()}) for row in rows]
     return {"title": title, "command": command, "rival": rival, "versions": versions, "rows": [_short(row) for row in made],
-            "remarks": [*remarks, *([f"The load average was {load:.1f} when it began."] if load > MOST_LOAD else [])]}
+            "remarks": [*remarks, *([f"Other work took {busy:.1f} cores when it began."] if busy > MOST_BUSY else [])]}
 
 
 def rows_of(one):
@@ -165,6 +167,19 @@ def huge_pages():
         chosen = re.search(r"\[(\w+)\]", path.read_text()) if path.exists() else None
         modes[name] = chosen[1] if chosen else "absent"
     return modes
+
+
+def busy_cores():
+    """How many cores work now, in a look of half a second: of the machine before a run. The load average would have the run before."""
+    def ticks():
+        values = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        return sum(values), values[3] + values[4]
+
+    before, idle_before = ticks()
+    time.sleep(LOOK_S)
+    after, idle_after = ticks()
+    share = 1 - (idle_after - idle_before) / max(after - before, 1)
+    return share * (os.cpu_count() or 1)
 
 
 def commit():

@@ -11,7 +11,6 @@ there is nothing to run.
 """
 
 import argparse
-import os
 import shlex
 import signal
 import statistics
@@ -173,7 +172,7 @@ def command_line(chosen: argparse.Namespace) -> str:
     return shlex.join(words)
 
 
-def add_tables(chosen: argparse.Namespace, comparison: Comparison, results: list[rows.Result], load: float) -> None:
+def add_tables(chosen: argparse.Namespace, comparison: Comparison, results: list[rows.Result], busy: float) -> None:
     """Next to OSHMEM, and next to the bare machine where there is a target for that."""
     compiler = jobs.run([jobs.c_compiler(), "-dumpfullversion"], {}, 20).output.strip()
     versions = {"memspan": jobs.memspan_version(), "OSHMEM": comparison.rival.version if comparison.rival else "", "gcc": compiler}
@@ -181,21 +180,21 @@ def add_tables(chosen: argparse.Namespace, comparison: Comparison, results: list
     command, remarks = command_line(chosen), report.remarks(results).splitlines()
     found = [report.row_of(result) for result in results]
     if comparison.rival:
-        one = record.table("OSHMEM of Open MPI", command, "OSHMEM", versions, found, [line.removeprefix("- ") for line in remarks], load)
+        one = record.table("OSHMEM of Open MPI", command, "OSHMEM", versions, found, [line.removeprefix("- ") for line in remarks], busy)
         record.add(chosen.record, "oshmem", one)
     bare = [report.row_of(result, side="bare") for result in results if result.row.bare_target is not None]
     versions.pop("OSHMEM", None)
-    record.add(chosen.record, "limits", record.table("the bare machine", command, "bare machine", versions, bare, load=load))
+    record.add(chosen.record, "limits", record.table("the bare machine", command, "bare machine", versions, bare, busy=busy))
 
 
-def finish(chosen: argparse.Namespace, comparison: Comparison, load: float) -> int:
+def finish(chosen: argparse.Namespace, comparison: Comparison, busy: float) -> int:
     results = [comparison.result(row) for row in rows.rows(jobs.cores())]
     rival = comparison.rival.name if comparison.rival else "OSHMEM"
     print(report.text_table(report.lines_of(results, comparison.ours.name, rival)))
     if remarks := report.remarks(results):
         print(f"\n{remarks}")
     if chosen.record:
-        add_tables(chosen, comparison, results, load)
+        add_tables(chosen, comparison, results, busy)
     failed = any(comparison.ours.name in f for f in comparison.failures.values())
     missed = any(result.verdict() != "met" for result in results)
     return 1 if failed or (chosen.strict and missed) else 0
@@ -213,12 +212,12 @@ def main(arguments: list[str]) -> int:
             say(str(reason))
             return 2
         limits = jobs.build_limits(work)
-        load = os.getloadavg()[0]
+        busy = record.busy_cores()
         comparison = Comparison(ours, rival, rows.jobs(chosen.quick))
         for number in range(chosen.rounds):
             say(f"round {number + 1} of {chosen.rounds}")
             comparison.round(number, limits, chosen.timeout)
-        return finish(chosen, comparison, load)
+        return finish(chosen, comparison, busy)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--size", type=int, default=2048)
     record.option(parser)
-    chosen, load, kept = parser.parse_args(), os.getloadavg()[0], []
+    chosen, busy, kept = parser.parse_args(), record.busy_cores(), []
     print(f"{chosen.ranks} ranks, M = K = N = {chosen.size}, {chosen.rounds} rounds")
     print(f"{'type':6} {'fused by':22} {'product ms':>10} {'fused ms':>9} {'fused / product':>16} {'separate / fused':>17}")
     for kind in ("fp16", "float"):
@@ -70,7 +70,7 @@ def main():
     if chosen.record:
         command = f"python3 benchmarks/device/fused_matmul.py --build build --rounds {chosen.rounds}"
         versions = {"memspan": (record.ROOT / "VERSION").read_text().strip()}
-        record.add(chosen.record, "fused-matmul", record.table("a product without its sum", command, "unfused", versions, kept, load=load))
+        record.add(chosen.record, "fused-matmul", record.table("a product without its sum", command, "unfused", versions, kept, busy=busy))
 
 
 if __name__ == "__main__":

@@ -219,7 +219,7 @@ def main(arguments):
     chosen = options(arguments)
     # Ended from outside, it still takes its children along.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    load = os.getloadavg()[0]
+    busy = record.busy_cores()
     has_memspan = (chosen.build / "lib/libshmem.so").exists()
     rivals, failures = find_all(chosen) if has_memspan else ([], [f"{chosen.build} has no lib/libshmem.so"])
     if not rivals:
@@ -233,7 +233,7 @@ def main(arguments):
         print(f"{processes} processes", report.text_table(lines_of(table)), *absent, *failed, sep="\n", flush=True)
     if chosen.record:
         versions = {"memspan": jobs.memspan_version()} | {rival.name: rival.version for rival, _ in rivals}
-        one = record.table("MPI", command_line(chosen), "fastest MPI", versions, rows_of_record(everything), failures, load)
+        one = record.table("MPI", command_line(chosen), "fastest MPI", versions, rows_of_record(everything), failures, busy)
         record.add(chosen.record, "mpi", one)
     missed = any(results[fastest(results)].verdict() == "missed" for results in everything.values())
     return 1 if failures or not everything or (chosen.strict and missed) else 0

@@ -57,7 +57,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions")
     record.option(parser)
-    options, load = parser.parse_args(), os.getloadavg()[0]
+    options, busy = parser.parse_args(), record.busy_cores()
     found = {}
     for _ in range(options.rounds):
         for side in SIDES:
@@ -70,7 +70,7 @@ def main():
     if options.record:
         command = f"python3 benchmarks/hosts/native.py --build build --rounds {options.rounds}" + " --quick" * options.quick
         versions = {"memspan": (record.ROOT / "VERSION").read_text().strip()}
-        record.add(options.record, "one-sided", record.table("messages instead of one-sided access", command, "fastest by messages", versions, rows, load=load))
+        record.add(options.record, "one-sided", record.table("messages instead of one-sided access", command, "fastest by messages", versions, rows, busy=busy))
 
 
 def compared(name, size, unit, sides, rounds):

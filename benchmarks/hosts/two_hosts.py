@@ -213,13 +213,18 @@ def name_and_size(row):
     return rates.name_and_size(name, int(size), "GB/s" if is_bandwidth(row) else "us")
 
 
+def streams(row):
+    name, size = name_and_size(row)
+    return f"{name}, streams", size
+
+
 def is_bandwidth(row):
     return row.split()[0] in ("put", "get") and row.split()[1] != "8"
 
 
-def compared(rounds, row, rival, rival_row, target, names=None):
+def compared(rounds, row, rival, rival_row, target, names=None, ours="memspan"):
     """A row of the record; None if the rival has no such figure."""
-    values = [[found.get(side, {}).get(key) for found in rounds] for side, key in (("memspan", row), (rival, rival_row))]
+    values = [[found.get(side, {}).get(key) for found in rounds] for side, key in ((ours, row), (rival, rival_row))]
     if not any(values[1]):
         return None
     name, size = names or name_and_size(row)
@@ -235,6 +240,8 @@ def tables(rounds, is_loopback):
     found = {
         "hosts-iperf3": ("iperf3, between hosts", "iperf3", [compared(rounds, row, "iperf3", "iperf3", 1 / 0.9) for row in rows if is_bandwidth(row)]),
         "hosts-ucx": ("UCX, between hosts", "UCX", [compared(rounds, row, "UCX", *(("tag_bw", 1) if is_bandwidth(row) else ("am_lat", 2))) for row in rows]),
+        "hosts-over-ucx": ("UCX's tag_bw, by memspan over UCX", "UCX tag_bw",
+                           [compared(rounds, row, "UCX", "tag_bw", None, streams(row), "memspan, ucx") for row in rows if is_bandwidth(row)]),
         "hosts-intel-mpi": ("Intel MPI, between hosts", "Intel MPI", [compared(rounds, row, "Intel MPI", row, 1) for row in rows]),
         "hosts-oshmem": ("OSHMEM, between hosts", "OSHMEM",
                          [compared(rounds, row, "OSHMEM", row, 0.7, (name_and_size(row)[0] + where, None)) for row in rows if not is_bandwidth(row)]),
@@ -262,8 +269,8 @@ def show(rounds, mpi, chosen):
     for identity, (title, rival, rows) in tables(rounds, chosen.loopback).items():
         print(f"{title}:", *(f"{row.name} {row.size or ''} {row.ratio:.2f}" for row in rows if row.ratio), sep="  ")
         if chosen.record:
-            versions = {name: version for name, version in versions_of(mpi).items() if name in ("memspan", rival)}
-            record.add(chosen.record, identity, record.table(title, shlex.join(words), rival, versions, rows, load=chosen.load))
+            versions = {name: version for name, version in versions_of(mpi).items() if name == "memspan" or rival.startswith(name)}
+            record.add(chosen.record, identity, record.table(title, shlex.join(words), rival, versions, rows, busy=chosen.busy))
 
 
 def main():
@@ -276,7 +283,7 @@ def main():
     record.option(parser)
     parser.add_argument("--without", action="append", default=[], help="a side, as OSHMEM, whose small calls take 8 ms")
     chosen = parser.parse_args()
-    chosen.build, chosen.load = chosen.build.resolve(), os.getloadavg()[0]
+    chosen.build, chosen.busy = chosen.build.resolve(), record.busy_cores()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the namespaces go, too
     if not chosen.loopback and (reason := machine.why_lacking("hosts")):
         sys.exit(f"two_hosts: network namespaces: {reason}. Use --loopback.")

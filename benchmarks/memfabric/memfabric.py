@@ -11,7 +11,6 @@ changes from round to round. The exit code is 0 when everything of ours ran, 1 w
 """
 
 import argparse
-import os
 import shlex
 import signal
 import sys
@@ -127,17 +126,17 @@ TABLES = {  # title, rival
 }
 
 
-def add_tables(chosen: argparse.Namespace, results: list[workloads.Result], remarks: list[str], load: float) -> None:
-    for identity, found in table.record_tables(results).items():
+def add_tables(chosen: argparse.Namespace, results: list[workloads.Result], remarks: list[str], busy: float) -> None:
+    tables = {identity: found for identity, found in table.record_tables(results).items() if found}
+    for identity, found in tables.items():
         title, rival = TABLES[identity]
         versions = {"memspan": jobs.memspan_version()}
         if rival == "Mooncake":
             versions["Mooncake"] = jobs.version_of(chosen.rivals / "bin/python", "mooncake-transfer-engine-non-cuda")
-        if found:
-            record.add(chosen.record, identity, record.table(title, command_line(chosen), rival, versions, found, remarks, load))
+        record.add(chosen.record, identity, record.table(title, command_line(chosen), rival, versions, found, remarks, busy))
 
 
-def finish(chosen: argparse.Namespace, measured: Measurement, load: float) -> int:
+def finish(chosen: argparse.Namespace, measured: Measurement, busy: float) -> int:
     results = [measured.result(row) for row in workloads.rows()]
     results = [result for result in results if result.median_of("ours") is not None]
     remarks = [f"memspan: {failure}" for failure in measured.failures]
@@ -146,7 +145,7 @@ def finish(chosen: argparse.Namespace, measured: Measurement, load: float) -> in
     for remark in remarks:
         print(remark)
     if chosen.record:
-        add_tables(chosen, results, remarks, load)
+        add_tables(chosen, results, remarks, busy)
     missed = any(result.missed() for result in results)
     return 1 if measured.failures or not results or (chosen.strict and missed) else 0
 
@@ -159,11 +158,11 @@ def main(arguments: list[str]) -> int:
     if not measured.program.exists():
         say(f"{measured.program} does not exist")
         return 2
-    load = os.getloadavg()[0]
+    busy = record.busy_cores()
     for number in range(chosen.rounds):
         say(f"round {number + 1} of {chosen.rounds}")
         measured.round(number)
-    return finish(chosen, measured, load)
+    return finish(chosen, measured, busy)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that poll, and such as only look as if they did, with two builds of memspan.
 
-    python3 benchmarks/polling/polling.py --before OTHER/build --after build [-n 4] [--rounds 9] [--record FILE]
+    python3 benchmarks/polling/polling.py --before OTHER/build --after build [-n 4] [--rounds 9]
 
 The same programs, those of --after, run with either build's library and launcher, one right after the
 other; who goes first changes from round to round. What is printed is the median time of each, and the
@@ -12,24 +12,16 @@ median and quartiles of time after over time before, within a round. --cores bin
 import argparse
 import os
 import re
+import statistics
 import subprocess
 import sys
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import record  # noqa: E402
 
 # The program, its arguments.
 ROWS = [
     *[("exchange", "30000", how) for how in ("test", "fetch", "g", "signal")],
     *[("histogram", "10000000", how) for how in ("scan", "count", "constant")],
 ]
-
-NAMES = {  # in the record
-    "test": "shmem_test", "fetch": "shmem_atomic_fetch", "g": "shmem_g", "signal": "shmem_signal_fetch",
-    "scan": "all buckets", "count": "a counter", "constant": "a constant",
-}
 
 
 def options():
@@ -40,7 +32,6 @@ def options():
     parser.add_argument("--cores", type=int, help="that the job may use; all if not given")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--timeout", type=float, default=300, help="seconds of one job")
-    record.option(parser)
     return parser.parse_args()
 
 
@@ -67,15 +58,11 @@ def main():
             for build, into in sides if number % 2 == 0 else reversed(sides):
                 into.append(seconds(build, programs, row, chosen))
     print(f"{chosen.n} PEs on {len(os.sched_getaffinity(0))} cores, {chosen.rounds} rounds")
-    rows = []
-    for (program, _, how), (before, after) in times.items():
-        row = record.of_rounds(program, "us", [value * 1e6 for value in after], [value * 1e6 for value in before], size=NAMES[how], processes=chosen.n)
-        print(f"  {program + ' ' + how:20} {row.rival / 1e6:9.4f} s {row.ours / 1e6:9.4f} s  {row.ratio:6.3f} ({row.lower:.3f} to {row.upper:.3f})")
-        rows.append(row)
-    if chosen.record:
-        command = f"python3 benchmarks/polling/polling.py --before OTHER/build --after build --rounds {chosen.rounds}"
-        versions = {"memspan": (record.ROOT / "VERSION").read_text().strip()}
-        record.add(chosen.record, "polling", record.table("polls that never yield", command, "without yields", versions, rows))
+    for row, (before, after) in times.items():
+        ratios = [late / early for early, late in zip(before, after)]
+        low, _, high = statistics.quantiles(ratios, n=4, method="inclusive") if len(ratios) > 1 else ratios * 3
+        print(f"  {row[0] + ' ' + row[2]:20} {statistics.median(before):9.4f} s {statistics.median(after):9.4f} s"
+              f"  {statistics.median(ratios):6.3f} ({low:.3f} to {high:.3f})")
 
 
 if __name__ == "__main__":

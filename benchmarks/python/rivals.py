@@ -214,7 +214,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     usual = {"only": tuple(PARTS), "processes": PROCESSES, "sizes": SIZES, "types": TYPES}
     usual |= {"works": tuple(moves.WORKS), "memory": tuple(moves.MEMORIES)}
-    everything, failures, load = {part: [] for part in given.only}, [], os.getloadavg()[0]
+    everything, failures, busy = {part: [] for part in given.only}, [], record.busy_cores()
     for part, world, own in tables(given):
         its = argparse.Namespace(**{**vars(given), **own})
         began = time.monotonic()
@@ -229,7 +229,7 @@ def main():
         identity, title = TABLES[part]
         said = [failure for failure in failures if failure.startswith(PARTS[part])]
         rows_found = [row_of_record(part, result) for result in results]
-        record.add(given.record, identity, record.table(title, command, PARTS[part], versions(part), rows_found, said, load))
+        record.add(given.record, identity, record.table(title, command, PARTS[part], versions(part), rows_found, said, busy))
     missed = any(one.verdict() == "missed" for results in everything.values() for one in results)
     sys.exit(1 if failures or not any(everything.values()) or (given.strict and missed) else 0)
 
