@@ -180,7 +180,7 @@ class Table:
                 lines.append([self.name_with(name, side), ratio_text(median(row.ratio for row in rows)), f"{ratio_text(low.ratio)}, {at_low}",
                               f"{marked(ratio_text(high.ratio), high, 'ratio')}, {at_high}",
                               f"{verdicts.count('met')}/{len(verdicts)}" if verdicts else "-"])
-        return lines
+        return lines if any(line[-1] != "-" for line in lines[1:]) else [line[:-1] for line in lines]
 
     def name_with(self, name, side):
         return ", ".join(filter(None, [name[0], processes_text(name[1]), side if len(self.sides) > 1 else None]))

@@ -103,7 +103,7 @@ def limit_rows(result: Result, targets: dict[str, float]) -> list[record.Row]:
     name = ", ".join(filter(None, name_and_size(row)))
     rounds = len(result.samples)
     if "piece" in targets and result.above_bare():
-        return [record.Row(f"{name}: a piece above memcpy", "ns", ours=median(result.above_bare()), target=targets["piece"], of="ours", rounds=rounds)]
+        return [record.Row(f"a piece of {report.size_text(row.size)} above memcpy: {name_and_size(row)[0]}", "ns", ours=median(result.above_bare()), target=targets["piece"], of="ours", rounds=rounds)]
     if {"us", "count"} & targets.keys() or result.ratio("bare") is None:
         return [record.Row(name, row.unit, ours=ours, target=targets.get("us", targets.get("count")), of="ours", rounds=rounds)]
     return []
