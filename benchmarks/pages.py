@@ -76,10 +76,13 @@ def ratio_cell(row):
 
 
 def compact(row):
-    """Ratio and time in one cell."""
+    """Ratio and time in one cell; the time where there is no ratio."""
     if row is None:
         return "-"
-    return row.failure or f"{marked(ratio_text(row.ratio), row, 'ratio')} ({value_text(row.ours, row.unit)})"
+    ours = value_text(row.ours, row.unit)
+    if row.ratio is None:
+        return row.failure or marked(ours, row, "ours")
+    return f"{marked(ratio_text(row.ratio), row, 'ratio')} ({ours})"
 
 
 def rival_text(row):

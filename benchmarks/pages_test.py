@@ -106,6 +106,10 @@ class TableTest(unittest.TestCase):
         lines = self.lines(*(a_record(machine, [Row("get", "us", None, 2, 0.003, 0.012, ratio, target=1.0)]) for machine, ratio in ((EPYC, 0.25), (XEON, 1.5))))
         self.assertEqual(lines, ["| operation | AMD EPYC | Intel Xeon |", "|---|---:|---:|", "| get | 0.25 (3 ns) | **1.50** (3 ns) |"])
 
+    def test_a_figure_without_a_rival_is_side_by_side_also(self):
+        lines = self.lines(*(a_record(machine, [Row("fence", "", ours=ours, target=6, of="ours")], None) for machine, ours in ((EPYC, 3.0), (XEON, 9.0))))
+        self.assertEqual(lines[2:], ["| fence | 3 | **9** |"])
+
     def test_a_row_of_one_machine_has_no_figure_of_the_other(self):
         lines = self.lines(a_record(EPYC, [Row("get", ours=1.0, rival=2.0, ratio=0.5)]), a_record(XEON, [Row("put", ours=1.0, rival=2.0, ratio=0.5)]))
         self.assertEqual(lines[2:], ["| get | 0.50 (1 µs) | - |", "| put | - | 0.50 (1 µs) |"])

@@ -155,7 +155,8 @@ def caches():
     for index in sorted(_CACHES.glob("index*")):
         level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
         if kind != "Instruction":
-            found.append(f"L{level}{'d' if kind == 'Data' else ''} {size.replace('K', ' KiB').replace('M', ' MiB')}")
+            kib = int(size.rstrip("KM")) << (10 if size.endswith("M") else 0)
+            found.append(f"L{level}{'d' if kind == 'Data' else ''} {f'{kib >> 10} MiB' if kib % 1024 == 0 else f'{kib} KiB'}")
     return found
 
 
