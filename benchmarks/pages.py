@@ -160,7 +160,7 @@ class Table:
             parts.append(markdown(self.wide_lines()))
         if narrow := self.narrow():
             parts.append(markdown(self.narrow_lines(narrow)))
-        return "\n\n".join(parts + [f"- {side}: {said}" for side, one in self.sides.items() for said in one["remarks"]])
+        return "\n\n".join(parts + [f"- {side}: {said}" if len(self.sides) > 1 else said for side, one in self.sides.items() for said in one["remarks"]])
 
     def head(self, side):
         one, rows = self.sides[side], self.rows[side]
