@@ -59,6 +59,19 @@ std::int32_t move(const Arguments& given) {
                      recorded.ends(endpoint->transfer(given.direction, given.peer, pieces)));
 }
 
+// A single piece is not put into arrays, unless move() has to refuse it.
+std::int32_t move_one(const char* call, smem_trans_t handle, Direction direction, const char* peer,
+                      void* local, const void* remote, std::size_t bytes) {
+  auto endpoint = endpoints().use(handle);
+  if (!endpoint || local == nullptr || remote == nullptr || bytes == 0 || peer == nullptr ||
+      peer[0] == '\0') [[unlikely]]
+    return move({call, handle, direction, peer, &local, &remote, &bytes, 1});
+  RecordedCall recorded(CallKind::kTransfer, call, kNobodyNamed, bytes);
+  const transfer::Piece piece{static_cast<std::byte*>(local),
+                              reinterpret_cast<std::uint64_t>(remote), bytes};
+  return smem_result(call, recorded.ends(endpoint->transfer(direction, peer, piece)));
+}
+
 using Ends = transfer::Endpoint::Ends;
 
 Status move_later(const void* handle, Direction direction, const std::string& peer,
@@ -121,9 +134,8 @@ using namespace memspan::capi;
 MEMSPAN_EXPORT int32_t smem_trans_write(smem_trans_t handle, const void* localAddr,
                                         const char* remoteUniqueId, void* remoteAddr,
                                         size_t dataSize) try {
-  void* const local = const_cast<void*>(localAddr);
-  return move({"smem_trans_write", handle, Direction::kWrite, remoteUniqueId, &local, &remoteAddr,
-               &dataSize, 1});
+  return move_one("smem_trans_write", handle, Direction::kWrite, remoteUniqueId,
+                  const_cast<void*>(localAddr), remoteAddr, dataSize);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
@@ -138,8 +150,8 @@ MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int32_t smem_trans_read(smem_trans_t handle, void* localAddr,
                                        const char* remoteUniqueId, const void* remoteAddr,
                                        size_t dataSize) try {
-  return move({"smem_trans_read", handle, Direction::kRead, remoteUniqueId, &localAddr, &remoteAddr,
-               &dataSize, 1});
+  return move_one("smem_trans_read", handle, Direction::kRead, remoteUniqueId, localAddr,
+                  remoteAddr, dataSize);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 

@@ -17,31 +17,32 @@ namespace {
 
 constexpr Duration kMappingPatience = std::chrono::seconds(5);
 
-void copy(Direction direction, std::byte* local, std::byte* mapped, std::size_t bytes) {
+void copy(MeasuredCopy& copier, Direction direction, std::byte* local, std::byte* mapped,
+          std::size_t bytes) {
   std::byte* const to = direction == Direction::kWrite ? mapped : local;
   const std::byte* const from = direction == Direction::kWrite ? local : mapped;
   // Within one process a program may move bytes by less than their number.
   if (to < from + bytes && from < to + bytes)
     std::memmove(to, from, bytes);
   else
-    copy_bytes(to, from, bytes);
+    copier(to, from, bytes);
 }
 
 // How many pieces ahead are prefetched.
 constexpr std::size_t kAhead = 4;
 
-void prefetch(Direction direction, const Piece& piece, const std::byte* mapped) {
-  if (mapped == nullptr) return;
-  if (direction == Direction::kWrite)
-    prefetch_copy(mapped, piece.local, piece.bytes);
-  else
-    prefetch_copy(piece.local, mapped, piece.bytes);
+void prefetch(const MeasuredCopy& copier, Direction direction, const Piece& piece,
+              const std::byte* mapped) {
+  const bool is_write = direction == Direction::kWrite;
+  const std::byte* const to = is_write ? mapped : piece.local;
+  prefetch_copy(copier.is_past_caches() ? nullptr : to, is_write ? piece.local : mapped,
+                piece.bytes);
 }
 
-// Copies the pieces up to the first that is not mapped. The loop does nothing but copies, because
-// other work for each piece would keep the processor from beginning the next one while it waits for
-// memory.
+// Copies pieces that are mapped. The loop does nothing but copies, because other work for each
+// piece would keep the processor from beginning the next one while it waits for memory.
 struct MappedPieces {
+  MeasuredCopy& copier;
   const Direction direction;
   const Piece* const pieces;
   std::byte* const* const mapped;
@@ -50,15 +51,22 @@ struct MappedPieces {
 
   void operator()() {
     const auto [way, row, places, end] = std::tuple(direction, pieces, mapped, count);
-    for (std::size_t i = 0; i < end && places[i] != nullptr; ++i) {
-      if (i + kAhead < end) prefetch(way, row[i + kAhead], places[i + kAhead]);
-      copy(way, row[i].local, places[i], row[i].bytes);
+    for (std::size_t i = 0; i < end; ++i) {
+      if (i + kAhead < end) prefetch(copier, way, row[i + kAhead], places[i + kAhead]);
+      copy(copier, way, row[i].local, places[i], row[i].bytes);
       done = i + 1;
     }
   }
 };
 
 }  // namespace
+
+std::optional<CopyFault> copy_mapped(Direction direction, const Piece& piece, std::byte* mapped) {
+  // Not the rule for pieces: copy_bytes() measures large ones.
+  MeasuredCopy copier(0, MeasuredCopy::Shape::kWhole);
+  MappedPieces row{copier, direction, &piece, &mapped, 1};
+  return run_guarded(row);
+}
 
 Status CopyEngine::move(Quantum quantum) {
   Status status;
@@ -118,15 +126,8 @@ Status CopyEngine::move_block(Quantum& quantum) {
   pieces_.fill(cursor_.piece, block);
   peer_.resolve(block, resolved_);
   std::size_t i = 0;
-  if (quantum.is_everything() && cursor_.offset == 0 && !has_pending() &&
-      resolved_.link == nullptr && device_ == nullptr) {
-    MappedPieces row{direction_, block.data(), resolved_.mapped.data(), resolved_.count};
-    const auto fault = run_guarded(row);
-    i = row.done;
-    cursor_ = flushed_ = {cursor_.piece + i, 0};
-    if (fault) [[unlikely]]
-      return explain(*fault, block[i], resolved_.mapped[i]);
-  }
+  if (cursor_.offset == 0 && !has_pending() && resolved_.link == nullptr && device_ == nullptr)
+    MEMSPAN_PASS(move_row(block, quantum, i));
   for (; i < resolved_.count && !quantum.is_used_up(); ++i) {
     const std::uint64_t left = block[i].bytes - cursor_.offset;
     const std::uint64_t bytes = std::min(left, quantum.bytes);
@@ -144,6 +145,26 @@ Status CopyEngine::move_block(Quantum& quantum) {
   return peer_.refusal(block[resolved_.count], cursor_.piece);
 }
 
+// Moves the first pieces, as far as they are mapped and in the quantum. `moved`: how many.
+Status CopyEngine::move_row(std::span<const Piece> block, Quantum& quantum, std::size_t& moved) {
+  std::size_t count = 0;
+  std::uint64_t bytes = 0;
+  while (count < resolved_.count && resolved_.mapped[count] != nullptr && count < quantum.pieces &&
+         block[count].bytes <= quantum.bytes - bytes)
+    bytes += block[count++].bytes;
+  if (count == 0) return Status::ok();
+  MeasuredCopy copier(count > 1 ? bytes : 0, MeasuredCopy::Shape::kPieces);
+  MappedPieces row{copier, direction_, block.data(), resolved_.mapped.data(), count};
+  const auto fault = run_guarded(row);
+  moved = row.done;
+  cursor_ = flushed_ = {cursor_.piece + moved, 0};
+  if (fault) [[unlikely]]
+    return explain(*fault, block[moved], resolved_.mapped[moved]);
+  quantum.bytes -= bytes;
+  quantum.pieces -= count;
+  return Status::ok();
+}
+
 Status CopyEngine::move_piece(Piece piece, std::size_t index) {
   std::byte* const mapped = resolved_.link == nullptr ? resolved_.mapped[index] : nullptr;
   if (mapped != nullptr) return move_mapped(piece, mapped + cursor_.offset);
@@ -158,9 +179,7 @@ Status CopyEngine::move_mapped(const Piece& piece, std::byte* mapped) {
   MEMSPAN_PASS(flush());
   if (device_ != nullptr && (device_->owns(piece.local) || device_->owns(mapped)))
     return move_by_device(piece, mapped);
-  std::byte* places[] = {mapped};
-  MappedPieces row{direction_, &piece, places, 1};
-  const auto fault = run_guarded(row);
+  const auto fault = copy_mapped(direction_, piece, mapped);
   return fault ? explain(*fault, piece, mapped) : Status::ok();
 }
 
@@ -245,9 +264,8 @@ Status CopyEngine::add_remote(const Piece& piece, const RegionExtent& extent) {
 // After a failed flush, none of its pieces counts as moved.
 Status CopyEngine::flush_remote() {
   constexpr int kMostStale = 100;
-  const auto direction =
-      direction_ == Direction::kWrite ? MoveDirection::kPut : MoveDirection::kGet;
-  Status status = remote_->link->move(remote_->context, direction, remote_->pieces);
+  Status status =
+      remote_->link->move(remote_->context, move_direction(direction_), remote_->pieces);
   if (const Status settled = remote_->context.quiet(); status.is_ok()) status = settled;
   remote_->pieces.clear();
   if (status.is_ok()) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,8 +23,14 @@ struct Quantum {
   std::uint64_t bytes = UINT64_MAX;
   std::uint64_t pieces = UINT64_MAX;
   bool is_used_up() const { return bytes == 0 || pieces == 0; }
-  bool is_everything() const { return bytes == UINT64_MAX && pieces == UINT64_MAX; }
 };
+
+inline MoveDirection move_direction(Direction direction) {
+  return direction == Direction::kWrite ? MoveDirection::kPut : MoveDirection::kGet;
+}
+
+// Copies to or from the remote end, which is mapped here.
+std::optional<CopyFault> copy_mapped(Direction direction, const Piece& piece, std::byte* mapped);
 
 // The pieces that a link moves with the next flush.
 struct RemoteMoves {
@@ -46,8 +53,7 @@ class CopyEngine {
         pieces_(pieces),
         cursor_(from),
         flushed_(from),
-        vector_(peer.process(),
-                direction == Direction::kWrite ? MoveDirection::kPut : MoveDirection::kGet) {}
+        vector_(peer.process(), move_direction(direction)) {}
 
   // Moves at most so much. Checks each piece against the registrations when it reaches it.
   // Afterwards neither end is touched any more. kNotFound: a piece is not registered, and those
@@ -70,6 +76,7 @@ class CopyEngine {
     return !vector_.is_empty() || (remote_ != nullptr && !remote_->pieces.empty());
   }
   Status move_block(Quantum& quantum);
+  Status move_row(std::span<const Piece> block, Quantum& quantum, std::size_t& moved);
   Status move_piece(Piece piece, std::size_t index);
   Status move_mapped(const Piece& piece, std::byte* mapped);
   [[gnu::cold]] Status move_by_device(const Piece& piece, std::byte* mapped);

@@ -326,6 +326,12 @@ Status Endpoint::transfer(Direction direction, std::string_view peer, const Piec
   return wait_for_registration(**found, engine, std::move(status));
 }
 
+Status Endpoint::transfer(Direction direction, std::string_view peer, const Piece& piece) {
+  if (peers_->move_at_once(peer, direction, piece)) [[likely]]
+    return Status::ok();
+  return transfer(direction, peer, PieceList({piece}));
+}
+
 // The peer does not report registrations, so this polls.
 Status Endpoint::wait_for_registration(Peer& peer, CopyEngine& engine, Status refusal) {
   constexpr Duration kNap = std::chrono::milliseconds(1);

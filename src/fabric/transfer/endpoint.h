@@ -65,6 +65,7 @@ class Endpoint {
   enum class Ends { kAny, kHost };
   Status transfer(Direction direction, std::string_view peer, const Pieces& pieces,
                   Ends ends = Ends::kAny);
+  Status transfer(Direction direction, std::string_view peer, const Piece& piece);
   // As StreamTransfer.
   Status submit(Direction direction, std::string_view peer, const Pieces& pieces,
                 const DeviceStream& stream);

@@ -10,6 +10,7 @@
 #include "core/log.h"
 #include "device/reservation.h"
 #include "fabric/transfer/adopted_registrations.h"
+#include "fabric/transfer/copy_engine.h"
 #include "fabric/transfer/counters.h"
 #include "fabric/transfer/device_registrations.h"
 #include "fabric/transfer/notification_queue.h"
@@ -21,6 +22,15 @@ namespace {
 constexpr Duration kAskPatience = std::chrono::seconds(1);
 // The kernel closes the connections of a process that ends before it reports the end.
 constexpr Duration kEndPatience = std::chrono::milliseconds(500);
+
+// The address of the allocation here; null: it is not mapped, or the registration table contradicts
+// the memory that was given, and is not believed.
+std::byte* begin_of(const Range& allocation, const MappedAllocation* mapping) {
+  const std::uint64_t lead = lead_of(allocation);
+  if (mapping == nullptr || mapping->bytes < lead || mapping->bytes - lead < allocation.bytes)
+    return nullptr;
+  return mapping->base + lead;
+}
 
 const auto kByNumber = [](const auto& entry, std::uint32_t allocation) {
   return entry.first < allocation;
@@ -138,23 +148,57 @@ void NearPeer::look_up(std::span<const Piece> pieces, ResolvedPieces& resolved) 
         view_.has_allocations() ? view_.allocation_of(piece.remote, piece.bytes) : nullptr;
     if (allocation != nullptr && !is_this_process_ && member_->may_map()) {
       const MappedAllocation* mapping = mapping_of(allocation->allocation);
-      // A registration table that contradicts the memory that was given is not believed.
-      const std::uint64_t lead = lead_of(*allocation);
-      if (mapping != nullptr && mapping->bytes >= lead &&
-          mapping->bytes - lead >= allocation->bytes) {
-        place = mapping->base + lead + (piece.remote - allocation->base);
-      } else {
+      std::byte* const begin = begin_of(*allocation, mapping);
+      if (begin == nullptr) {
         resolved.wanted_allocation = allocation->allocation;
         resolved.is_missing = mapping == nullptr;
         resolved.is_refused = mapping != nullptr;
         return;
       }
+      place = begin + (piece.remote - allocation->base);
     } else if (allocation == nullptr && !view_.covers(piece.remote, piece.bytes)) {
       resolved.is_refused = true;
       return;
     }
     resolved.mapped[resolved.count++] = place;
   }
+}
+
+Spot NearPeer::spot_of(const Piece& piece) {
+  // Before the registrations are read: if they change at the same time, the spot is looked up
+  // again.
+  const std::uint64_t version = table_.header().version.load(std::memory_order_acquire);
+  MutexLock lock(mutex_);
+  if (view_.refresh()) drop_freed_allocations();
+  const Range* allocation =
+      member_->may_map() ? view_.allocation_of(piece.remote, piece.bytes) : nullptr;
+  if (allocation != nullptr) {
+    const MappedAllocation* mapping = mapping_of(allocation->allocation);
+    std::byte* const begin = begin_of(*allocation, mapping);
+    if (begin == nullptr) return {};
+    return {version, allocation->base, allocation->base + allocation->bytes, begin, mapping->holds};
+  }
+  const auto extent = view_.extent_of(piece.remote, piece.bytes);
+  return extent ? Spot{version, extent->base, extent->end, nullptr, {}} : Spot{};
+}
+
+bool NearPeer::move_at_once(Direction direction, const Piece& piece, Spot& spot) {
+  if (is_this_process_ || device() != nullptr || uses_link_.load(std::memory_order_acquire))
+    return false;
+  if (spot.version != table_.header().version.load(std::memory_order_acquire) ||
+      !spot.contains(piece)) {
+    spot = spot_of(piece);
+    if (spot.end == 0) return false;
+  }
+  if (spot.mapped == nullptr) {
+    if (!move_piece(process(), move_direction(direction), piece.local, piece.remote, piece.bytes))
+      return false;
+  } else {
+    const auto held = spot.mapping.lock();
+    if (held == nullptr || copy_mapped(direction, piece, spot.mapped + (piece.remote - spot.base)))
+      return false;
+  }
+  return is_open();
 }
 
 Result<FetchedDescriptors> NearPeer::fetch_published(const std::string& name,

@@ -26,6 +26,7 @@ class NearPeer final : public Peer {
                                               std::function<void()> ended, Deadline deadline);
 
   void resolve(std::span<const Piece> pieces, ResolvedPieces& resolved) override;
+  bool move_at_once(Direction direction, const Piece& piece, Spot& spot) override;
   Status fetch(const ResolvedPieces& resolved, Deadline deadline) override;
   Status refusal(const Piece& piece, std::uint64_t number) override;
   Status notify(const std::string& sender, const CompletionAction& action) override;
@@ -41,6 +42,8 @@ class NearPeer final : public Peer {
   bool is_gone_after(Duration patience) const;
   // As the table has them.
   void look_up(std::span<const Piece> pieces, ResolvedPieces& resolved) MEMSPAN_EXCLUDES(mutex_);
+  // None: the piece is not registered, or memory must be mapped first.
+  Spot spot_of(const Piece& piece) MEMSPAN_EXCLUDES(mutex_);
   std::shared_ptr<Peer> linked_peer() MEMSPAN_EXCLUDES(mutex_);
   Status fetch_by_link(const ResolvedPieces& resolved, Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
   End how_it_left() override;

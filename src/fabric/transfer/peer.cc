@@ -13,9 +13,6 @@ MEMSPAN_REMEDY(kNotRegistered, "not-registered",
                "The peer has not registered this memory, or not all of its bytes.",
                "Register it on the peer before the transfer begins, up to the last byte.");
 
-// No number of a process comes again that soon, since all others are given out before.
-constexpr Duration kLookAgainAfter = std::chrono::milliseconds(1);
-
 }  // namespace
 
 MEMSPAN_REMEDY(kNoEndpoint, "no-endpoint", "No process has an endpoint of that name at this store.",
@@ -61,8 +58,9 @@ bool Peer::is_live() {
     end(End::kEnded);
     return false;
   }
-  const Clock::rep now = Clock::now().time_since_epoch().count();
-  if (now - looked_at_.load(std::memory_order_relaxed) < kLookAgainAfter.count()) return true;
+  // No process number comes again within a tick, since all others are given out before.
+  const Clock::rep now = last_tick().time_since_epoch().count();
+  if (now == looked_at_.load(std::memory_order_relaxed)) return true;
   if (is_gone()) {
     end(End::kDied);
     return false;

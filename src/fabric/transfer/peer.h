@@ -57,6 +57,19 @@ struct ResolvedPieces {
   std::shared_ptr<const KnownExtents> held_extents;  // keeps them
 };
 
+// Registered memory of a peer that a single piece was in. A value.
+struct Spot {
+  std::uint64_t version = 0;  // of the peer's registrations
+  std::uint64_t base = 0;
+  std::uint64_t end = 0;              // 0: none
+  std::byte* mapped = nullptr;        // where it begins here; null: in the other process only
+  std::weak_ptr<const void> mapping;  // null once the peer has freed it, or has ended
+
+  bool contains(const Piece& piece) const {
+    return piece.remote >= base && piece.remote < end && piece.bytes <= end - piece.remote;
+  }
+};
+
 // Why a piece is refused; `nearest` names the registrations near it.
 extern const char kNoEndpoint[];  // the end of a message (core/remedy.h)
 Status not_registered(const Piece& piece, std::uint64_t number, const std::string& endpoint,
@@ -75,7 +88,7 @@ class Peer {
   // As the kernel knows it here; 0 or less: the kernel cannot reach it.
   pid_t process() const { return process_; }
 
-  // Asks the kernel at most once a millisecond.
+  // Asks the kernel at most once in a tick.
   bool is_live();
   // Whether the endpoint has neither ended nor been destroyed; costs two loads.
   bool is_open() const {
@@ -101,6 +114,12 @@ class Peer {
 
   // Looks them up, at most ResolvedPieces::kMost, against what is registered now.
   virtual void resolve(std::span<const Piece> pieces, ResolvedPieces& resolved) = 0;
+  // Moves a piece for which nothing else is to be done or fetched; no end is device memory. `spot`
+  // is where the last one was. False: resolve() and CopyEngine find out why; nothing or a part of
+  // it was moved.
+  virtual bool move_at_once(Direction /*direction*/, const Piece& /*piece*/, Spot& /*spot*/) {
+    return false;
+  }
   // Fetches what was missing. kNotFound: a piece is not registered; the message names what is.
   virtual Status fetch(const ResolvedPieces& resolved, Deadline deadline) = 0;
   // A region was stale: forgets all of them.

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <mutex>
 #include <utility>
 
 #include "fabric/transfer/endpoint_name.h"
@@ -53,14 +54,29 @@ std::vector<std::shared_ptr<Peer>> Peers::Known::live() {
   return live;
 }
 
-Result<std::shared_ptr<Peer>> Peers::find(std::string_view name, Waiting waiting) {
+std::shared_ptr<Peer> Peers::known(std::string_view spelling) {
   std::shared_ptr<Peer> peer;
   {
     MutexLock lock(known_->mutex);
-    if (const auto found = known_->by_spelling.find(name); found != known_->by_spelling.end())
+    if (const auto found = known_->by_spelling.find(spelling); found != known_->by_spelling.end())
       peer = found->second;
   }
-  if (peer != nullptr && peer->is_live()) [[likely]]
+  return peer != nullptr && peer->is_live() ? peer : nullptr;
+}
+
+bool Peers::move_at_once(std::string_view name, Direction direction, const Piece& piece) {
+  const std::unique_lock use(recent_, std::try_to_lock);
+  if (!use) return false;
+  if (recent_.peer == nullptr || recent_.spelling != name || !recent_.peer->is_live()) {
+    recent_.spot = {};
+    recent_.peer = known(name);
+    recent_.spelling = name;
+  }
+  return recent_.peer != nullptr && recent_.peer->move_at_once(direction, piece, recent_.spot);
+}
+
+Result<std::shared_ptr<Peer>> Peers::find(std::string_view name, Waiting waiting) {
+  if (auto peer = known(name); peer != nullptr) [[likely]]
     return peer;
   auto normal = normal_name(name);
   if (!normal.is_ok()) return normal.status();
@@ -108,6 +124,7 @@ Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name, Waiting wai
 }
 
 void Peers::reap() {
+  if (const std::unique_lock use(recent_, std::try_to_lock); use) recent_.peer = nullptr;
   std::vector<std::shared_ptr<Peer>> ended;  // end without the lock
   MutexLock lock(known_->mutex);
   known_->await_watches();

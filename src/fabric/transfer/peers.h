@@ -42,6 +42,9 @@ class Peers {
   // kStoreLost: in vain, or with Waiting::kNone at once.
   enum class Waiting { kForStore, kNone };
   Result<std::shared_ptr<Peer>> find(std::string_view name, Waiting waiting = Waiting::kForStore);
+  // Moves a piece by Peer::move_at_once(), without a wait. False also if another thread is in this
+  // function, or if find() has not found the peer yet.
+  bool move_at_once(std::string_view name, Direction direction, const Piece& piece);
   // How long find() takes at most.
   static constexpr Duration kPatience = std::chrono::seconds(5);
 
@@ -93,6 +96,22 @@ class Peers {
     }
   };
 
+  // The peer of the last piece that was moved at once, for the thread that has set the flag. Others
+  // do not wait for it.
+  struct Recent {
+    std::atomic<bool> is_used{false};
+    std::string spelling;
+    std::shared_ptr<Peer> peer;  // shared with Known
+    Spot spot;
+    bool try_lock() {  // pairs with unlock()
+      return !is_used.load(std::memory_order_relaxed) &&
+             !is_used.exchange(true, std::memory_order_acquire);
+    }
+    void unlock() { is_used.store(false, std::memory_order_release); }
+  };
+
+  // Null: not known by this spelling, or it has ended.
+  std::shared_ptr<Peer> known(std::string_view spelling);
   Result<std::shared_ptr<Peer>> attach(const std::string& name, Waiting waiting);
   // Gives up all that have ended: their memory and descriptors.
   void reap();
@@ -115,6 +134,7 @@ class Peers {
   std::atomic<std::uint64_t> registrations_{0};
   const std::shared_ptr<const OnPeerDown> on_peer_down_;  // shared with the peers
   const std::shared_ptr<Known> known_ = std::make_shared<Known>();
+  Recent recent_;
   const std::uint64_t renewal_;  // may be called from its beginning on
 };
 

@@ -44,7 +44,25 @@ bool is_readable(const iovec& here) {
   return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 1;
 }
 
+auto* call_of(MoveDirection direction) {
+  return direction == MoveDirection::kPut ? process_vm_writev : process_vm_readv;
+}
+
 }  // namespace
+
+bool move_piece(pid_t process, MoveDirection direction, std::byte* local, std::uint64_t remote,
+                std::size_t bytes) {
+  while (bytes > 0) {
+    const iovec here{local, bytes};
+    const iovec there{reinterpret_cast<void*>(remote), bytes};
+    const ssize_t moved = call_of(direction)(process, &here, 1, &there, 1, 0);
+    if (moved <= 0) return false;
+    local += moved;
+    remote += static_cast<std::uint64_t>(moved);
+    bytes -= static_cast<std::size_t>(moved);
+  }
+  return true;
+}
 
 void VectorCopy::add(std::byte* local, std::uint64_t remote, std::size_t bytes) {
   append(local_, local_count_, local, bytes);
@@ -53,9 +71,8 @@ void VectorCopy::add(std::byte* local, std::uint64_t remote, std::size_t bytes) 
 
 ssize_t VectorCopy::call(std::size_t local, std::size_t remote) const {
   if (process_ <= 0) return -1;
-  const auto move = direction_ == MoveDirection::kPut ? process_vm_writev : process_vm_readv;
-  return move(process_, &local_[local], local_count_ - local, &remote_[remote],
-              remote_count_ - remote, 0);
+  return call_of(direction_)(process_, &local_[local], local_count_ - local, &remote_[remote],
+                             remote_count_ - remote, 0);
 }
 
 Status VectorCopy::flush() {

@@ -18,6 +18,10 @@
 
 namespace memspan {
 
+// Moves one piece. False: not all of it; VectorCopy reports why.
+bool move_piece(pid_t process, MoveDirection direction, std::byte* local, std::uint64_t remote,
+                std::size_t bytes);
+
 // Collects pieces and moves them in order. Lives on the stack (32 KiB); one thread.
 class VectorCopy {
  public:
