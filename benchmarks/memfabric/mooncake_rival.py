@@ -97,6 +97,7 @@ def main() -> None:
     process.start()
     rival = Rival(ours, chosen.repetitions)
     rival.measure("single", 4096, [4096])
+    rival.measure("single", 16384, [16384])
     rival.measure("single", 65536, [65536])
     rival.measure("block", sum(LAYERS), LAYERS)
     for size in (32 << 10, 256 << 10, 2 << 20):

@@ -14,6 +14,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 BLOCK = 61 * (128 + 16) * KIB
 MANY = 100_000
 COPY = 1 / 0.95  # of the bare time: 0.95 of its speed
+SINGLE = 1.1  # of the bare time: a transfer of one piece
 RIVALS = ("Mooncake",)
 
 
@@ -60,7 +61,7 @@ def pool_rows() -> list[Row]:
         "bm",
         "pool",
         block=(Target("bare", COPY),),
-        single={4 * KIB: (Target("us", 0.3),), 64 * KIB: (Target("bare", COPY),)},
+        single={4 * KIB: (Target("us", 0.3),), 16 * KIB: (), 64 * KIB: (Target("bare", COPY),)},
         batch=lambda size: (Target("bare", COPY),) if size >= 64 * KIB else (),
         many=(Target("piece", 100),),
     )
@@ -72,7 +73,7 @@ def transfer_rows(prefix: str, label: str) -> list[Row]:
             prefix,
             label,
             block=(Target("bare", COPY), Target("Mooncake", 0.1)),
-            single={4 * KIB: (), 64 * KIB: (Target("bare", COPY),)},
+            single={4 * KIB: (), 16 * KIB: (), 64 * KIB: (Target("bare", SINGLE),)},
             batch=lambda size: (Target("bare", COPY),) if size >= 64 * KIB else (),
             many=(Target("piece", 100),),
         )
@@ -80,7 +81,7 @@ def transfer_rows(prefix: str, label: str) -> list[Row]:
         prefix,
         label,
         block=(Target("bare", COPY), Target("Mooncake", 0.1)),
-        single={4 * KIB: (Target("bare", 1.2),), 64 * KIB: (Target("bare", 1.2),)},
+        single={size * KIB: (Target("bare", SINGLE),) for size in (4, 16, 64)},
         batch=lambda size: (Target("bare", COPY),) if size >= 64 * KIB else (),
         many=(Target("bare", 1.1),),
     )

@@ -58,7 +58,7 @@ Workload cache_block() {
 
 std::vector<Workload> all_workloads(std::size_t memory) {
   std::vector<Workload> all = {cache_block()};
-  for (const std::size_t bytes : {4U << 10, 64U << 10})
+  for (const std::size_t bytes : {4U << 10, 16U << 10, 64U << 10})
     all.push_back(contiguous("single", 1, bytes));
   for (std::size_t bytes = 32 << 10; bytes <= 16U << 20; bytes *= 2) {
     all.push_back(contiguous("batch", 32, bytes));
