@@ -25,13 +25,13 @@ std::string describe_budget() {
 
 std::string describe_memory(const World& world) {
   const RouteTable& routes = world.routes();
-  const bool is_at_touch = world.commit_mode() == CommitMode::kAtTouch;
+  const bool is_at_allocation = world.commit_mode() == CommitMode::kAtAllocation;
   return fmt::format(
       "memory: a symmetric heap of {} at {:#x}, taken at {}; {} of global and static variables are "
       "symmetric; {}",
       format_size(routes.heap.bytes), routes.heap.base,
-      is_at_touch ? "the first use of each page" : "allocation", format_size(routes.data.bytes),
-      describe_budget());
+      is_at_allocation ? "allocation" : "the first use of each page",
+      format_size(routes.data.bytes), describe_budget());
 }
 
 }  // namespace

@@ -18,7 +18,6 @@
 #include "core/signals.h"
 #include "core/thread.h"
 #include "device/host/copy.h"
-#include "device/huge_pages.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23  // Linux 5.14; EINVAL before
@@ -53,13 +52,8 @@ class Commit {
  public:
   Commit(const MappedPart& part, const CommitSettings& settings, const MayTake& before)
       : part_(part), settings_(settings), before_(before) {
-    if (part.place == nullptr) return;
-    // A huge page can be mapped only if the address and the offset agree.
-    const auto address = reinterpret_cast<std::uintptr_t>(part.place);
-    if (!settings.may_be_huge || (address - part.offset) % kHugePage != 0) return;
-    huge_ = huge_range(part.place, part.bytes);
-    if (huge_.bytes == 0 || part.pages.is_huge()) return;
-    way_ = huge_page_way();
+    way_ = huge_page_way_of(part, settings);
+    if (way_ != HugePageWay::kNone) huge_ = huge_range(part.place, part.bytes);
   }
 
   // If pages are only taken, not cleared, one thread is as fast as several.
@@ -132,6 +126,15 @@ Result<CommitSettings> CommitSettings::from_environment() {
                      "taking memory");
   MEMSPAN_PASS(check_copy_setting());  // all of this memory is copied
   return CommitSettings{!is_never_huge, is_populated};
+}
+
+HugePageWay huge_page_way_of(const MappedPart& part, const CommitSettings& settings) {
+  // A huge page can be mapped only if the address and the offset agree.
+  const auto address = reinterpret_cast<std::uintptr_t>(part.place);
+  if (part.place == nullptr || !settings.may_be_huge || (address - part.offset) % kHugePage != 0 ||
+      huge_range(part.place, part.bytes).bytes == 0 || part.pages.is_huge())
+    return HugePageWay::kNone;
+  return huge_page_way();
 }
 
 Status commit_mapped(const MappedPart& part, const CommitSettings& settings,

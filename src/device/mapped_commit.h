@@ -12,6 +12,7 @@
 #include <functional>
 
 #include "core/status.h"
+#include "device/huge_pages.h"
 #include "device/pages.h"
 
 namespace memspan {
@@ -33,6 +34,10 @@ struct MappedPart {
   std::byte* place = nullptr;
   std::size_t bytes = 0;
 };
+
+// How huge pages of that part can be made: kNone if the settings, the mapping or the system forbid
+// them, or its pages are huge already.
+HugePageWay huge_page_way_of(const MappedPart& part, const CommitSettings& settings);
 
 // Takes all of it. Each thread asks `before` ahead of each piece whether its bytes may be taken; a
 // failure ends the taking. Memory taken by then stays with the pages. The threads have ended when

@@ -8,6 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -15,11 +17,13 @@
 #include "device/mapped_commit.h"
 #include "device/pages.h"
 #include "memory/allocator.h"
+#include "memory/promised_memory.h"
 
 namespace memspan {
 
 // When the memory behind an allocation is taken from the system.
 enum class CommitMode {
+  kPromised,      // large blocks at the first use, but checked and kept for it
   kAtAllocation,  // with the allocation, which fails if memory is short
   kAtTouch,       // page by page at the first use; the kernel then reports a shortage
 };
@@ -27,9 +31,11 @@ enum class CommitMode {
 // One thread at a time. `pages` must outlive it.
 class SymmetricHeap {
  public:
-  // The heap is [offset, offset + bytes) of `pages`, mapped at `base`.
+  // The heap is [offset, offset + bytes) of `pages`, mapped at `base`. Promises are counted only
+  // with kPromised.
   SymmetricHeap(const Pages& pages, std::size_t offset, std::byte* base, std::size_t bytes,
-                CommitMode mode = CommitMode::kAtAllocation, const CommitSettings& settings = {});
+                CommitMode mode = CommitMode::kAtAllocation, const CommitSettings& settings = {},
+                std::optional<PromisedMemory::Counts> counts = {});
 
   std::byte* base() const { return base_; }
   std::size_t bytes() const { return allocator_.bytes(); }
@@ -52,7 +58,23 @@ class SymmetricHeap {
   // Takes only huge pages that the range covers whole, so it costs no more than its chunks.
   Status commit(const void* pointer, std::size_t bytes);
 
+  // Whether so many uncommitted bytes are enough to be promised, which promise() does in place of
+  // commit().
+  bool may_promise(std::size_t bytes) const { return promised_ && bytes >= kThreadedCommitBytes; }
+  Status promise(const void* pointer, std::size_t bytes);
+  // Takes what was promised of a heap with the same blocks at that offset of the pages.
+  Status take_promised(std::size_t heap_offset) const;
+  // This heap's promises have been taken.
+  void forget_promised();
+
  private:
+  struct Range {
+    std::size_t begin;
+    std::size_t end;
+  };
+  // Calls `take` for each range that is not committed yet, which then counts as committed.
+  Status for_uncommitted(const void* pointer, std::size_t bytes,
+                         const std::function<Status(const Range&)>& take);
   // Memory is committed in chunks of this size, one bit each.
   static constexpr std::size_t kChunk = std::size_t{64} << 10;
   std::size_t offset_of(const void* pointer) const {
@@ -65,7 +87,9 @@ class SymmetricHeap {
   Allocator allocator_;
   CommitMode mode_;
   CommitSettings settings_;
-  std::vector<bool> committed_;  // grows with the highest chunk in use
+  std::vector<bool> committed_;               // grows with the highest chunk in use
+  std::vector<Range> promises_;               // since the last forget_promised()
+  std::unique_ptr<PromisedMemory> promised_;  // null if nothing is promised
 };
 
 }  // namespace memspan

@@ -60,6 +60,8 @@ struct NodeHeader {
   std::atomic<std::int32_t> exit_rank;
   std::atomic<std::uint64_t> heap_bytes;   // what the first peer asked for; all must agree
   std::atomic<std::uint32_t> commit_mode;  // CommitMode plus one, in the same way
+  // What the lowest PE has decided for the allocation in progress: pgas's CommitPlan.
+  std::atomic<std::uint32_t> commit_plan;
   // How PEs of this node reach each other: World's candidate plus one, in the same way.
   std::atomic<std::uint32_t> near_transport;
   // The last generation in which a peer has begun to leave (PeerSlot::ended); 0 none.
@@ -91,8 +93,9 @@ struct PeerSlot {
   std::atomic<std::uint64_t> stuck;
   std::atomic<std::uint32_t>
       death;  // 1 for the first that died or departed, 2 for the next; else 0
-  std::atomic<std::int32_t> data_owner;  // the process whose variables are in the rank's part
-  std::atomic<std::uint64_t> program;    // StaticSegment::identity of them; 0 none
+  std::atomic<std::int32_t> data_owner;       // the process whose variables are in the rank's part
+  std::atomic<std::uint64_t> program;         // StaticSegment::identity of them; 0 none
+  std::atomic<std::uint64_t> promised_bytes;  // of its heap, not touched yet (PromisedMemory)
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

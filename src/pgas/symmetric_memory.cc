@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
 #include <new>
 
 #include "core/caught.h"
@@ -73,16 +75,43 @@ Status agree(Team& team, const char* what, const Request& mine, Code outcome) {
 
 namespace {
 
-// One process of each node measures for all there: they would add up the same numbers.
-Status check_budget(const Team& team, std::uint64_t bytes_each) {
+// How the PEs of a node take the memory of a block.
+enum class CommitPlan : std::uint32_t {
+  kTake,
+  kTakeAfterPromises,  // what was promised before has been taken
+  kPromise,
+};
+
+// One process of each node decides for all there: they would add up the same numbers. A promise
+// leaves plenty, so only memory that is taken can be refused. Promises that leave less are kept
+// first, as their count is an estimate.
+Status plan_commit(const Team& team, std::uint64_t bytes_each, std::atomic<std::uint32_t>& plan) {
   if (!team.is_node_leader()) return Status::ok();
   MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "measuring memory");
-  auto members = static_cast<std::uint64_t>(team.near_members());
+  const auto members = static_cast<std::uint64_t>(team.near_members());
+  const std::uint64_t all = bytes_each * members, promised = team.world().promised_bytes();
+  CommitPlan decided = CommitPlan::kTake;
+  if (team.world().heap().may_promise(bytes_each) &&
+      is_plentiful(budget.available, promised + all)) {
+    decided = CommitPlan::kPromise;
+  } else if (promised != 0 &&
+             !is_plentiful(budget.available - std::min(budget.available, all), promised)) {
+    MEMSPAN_PASS(team.world().take_promised());
+    MEMSPAN_TRY_ASSIGN(budget, measure_memory_budget(), "measuring memory");
+    decided = CommitPlan::kTakeAfterPromises;
+  }
+  plan.store(static_cast<std::uint32_t>(decided), std::memory_order_relaxed);
   if (bytes_each <= budget.available / members) return Status::ok();
   return {Code::kOutOfMemory,
           fmt::format("{} more is needed ({} for each PE), {} is available ({}){}",
-                      format_size(bytes_each * members), format_size(bytes_each),
-                      format_size(budget.available), budget.source, kOutOfMemory)};
+                      format_size(all), format_size(bytes_each), format_size(budget.available),
+                      budget.source, kOutOfMemory)};
+}
+
+Status take(SymmetricHeap& heap, CommitPlan plan, const void* block, std::size_t bytes) {
+  if (plan == CommitPlan::kPromise) return heap.promise(block, bytes);
+  if (plan == CommitPlan::kTakeAfterPromises) heap.forget_promised();
+  return heap.commit(block, bytes);
 }
 
 // Takes the pages behind a block on every process, or on none. The sizes are the same on all.
@@ -90,10 +119,14 @@ Status commit_together(Team& team, const char* what, void* block, std::size_t by
   SymmetricHeap& heap = team.world().heap();
   std::size_t needed = heap.uncommitted(block, bytes);
   if (needed == 0) return Status::ok();
-  Status own = caught([&] { return check_budget(team, needed); });
+  // The barriers of agree() order the plan's writes and reads.
+  std::atomic<std::uint32_t>& plan = team.world().segment().header().commit_plan;
+  Status own = caught([&] { return plan_commit(team, needed, plan); });
   const Request request{Step::kCommit, bytes, needed};
   MEMSPAN_PASS(worse(own, agree(team, what, request, own.code())));
-  own = caught([&] { return heap.commit(block, bytes); });
+  own = caught([&] {
+    return take(heap, static_cast<CommitPlan>(plan.load(std::memory_order_relaxed)), block, bytes);
+  });
   return worse(own, agree(team, what, request, own.code()));
 }
 

@@ -20,7 +20,7 @@ namespace memspan {
 namespace {
 
 constexpr const char* kCommitVariable = "MEMSPAN_COMMIT";
-constexpr const char* kCommitNames[] = {"allocation", "touch"};  // by CommitMode
+constexpr const char* kCommitNames[] = {"promise", "allocation", "touch"};  // by CommitMode
 
 constexpr std::size_t kLeastDefault = std::size_t{16} << 20;
 
@@ -63,11 +63,12 @@ std::size_t shrink(std::size_t bytes, std::uint64_t most, const std::string& sou
 
 Result<CommitMode> commit_mode_from_environment() {
   const std::string text = environment_or(kCommitVariable, kCommitNames[0]);
-  for (const CommitMode mode : {CommitMode::kAtAllocation, CommitMode::kAtTouch})
+  for (const CommitMode mode :
+       {CommitMode::kPromised, CommitMode::kAtAllocation, CommitMode::kAtTouch})
     if (text == kCommitNames[static_cast<int>(mode)]) return mode;
   return Status(Code::kInvalidArgument,
-                fmt::format("{} is \"{}\"; allowed are {} and {}", kCommitVariable, text,
-                            kCommitNames[0], kCommitNames[1]));
+                fmt::format("{} is \"{}\"; allowed are {}, {} and {}", kCommitVariable, text,
+                            kCommitNames[0], kCommitNames[1], kCommitNames[2]));
 }
 
 // Allocation is a barrier of all PEs if it also takes the memory.
@@ -79,13 +80,13 @@ Status check_same_commit_mode(const NodeSegment& segment, CommitMode mode) {
   return {Code::kInvalidArgument,
           fmt::format("{} is {} in this process and {} in another one of the job; all must have "
                       "the same",
-                      kCommitVariable, kCommitNames[mine - 1], kCommitNames[agreed == 1 ? 0 : 1])};
+                      kCommitVariable, kCommitNames[mine - 1], kCommitNames[agreed - 1])};
 }
 
 // A heap whose memory is taken at the first use may never be filled.
 std::uint64_t most_heap_bytes(std::uint64_t memory_bytes, std::uint64_t stride, CommitMode mode) {
   const std::uint64_t most = stride - kInternalBytes - kStaticSegmentBytes;
-  return mode == CommitMode::kAtAllocation ? std::min(memory_bytes, most) : most;
+  return mode == CommitMode::kAtTouch ? most : std::min(memory_bytes, most);
 }
 
 std::size_t fitting_default(std::size_t bytes, std::uint64_t most) {

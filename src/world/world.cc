@@ -212,9 +212,28 @@ void World::fill_table() {
   table_.inline_peers = is_recording() ? 0 : table_.peers;
   table_.operations = &operations_;
   const std::size_t file_offset = place_of(rank()) * membership_.segment->header().heap_stride;
-  heap_ = std::make_unique<SymmetricHeap>(*membership_.heap, file_offset + kInternalBytes,
-                                          mine + kInternalBytes, heap_bytes_, commit_mode_,
-                                          commit_settings_);
+  heap_ = std::make_unique<SymmetricHeap>(
+      *membership_.heap, file_offset + kInternalBytes, mine + kInternalBytes, heap_bytes_,
+      commit_mode_, commit_settings_,
+      PromisedMemory::Counts{waiting_.self->promised_bytes, [this] { return promised_bytes(); }});
+}
+
+std::uint64_t World::promised_bytes() const {
+  const int node = nodes().node_of(rank());
+  std::uint64_t sum = 0;
+  for (int index = 0; index < nodes().peers_in(node); ++index) {
+    const PeerSlot& slot = membership_.segment->peer(nodes().peer_of(node, index));
+    if (slot.state.load(std::memory_order_relaxed) == PeerState::kJoined)
+      sum += slot.promised_bytes.load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+Status World::take_promised() const {
+  for (std::size_t place = 0; place < parts(); ++place)
+    MEMSPAN_TRY(heap_->take_promised(place * segment().header().heap_stride + kInternalBytes),
+                "taking the memory that was promised before");
+  return Status::ok();
 }
 
 Status World::connect_static_segments() {

@@ -104,7 +104,7 @@ Finding heap_finding(std::uint64_t memory_bytes) {
   const auto mode = commit_mode_from_environment();
   if (!mode.is_ok()) {
     size.text = mode.status().message();
-    return judged(std::move(size), Judgement::kProblem, "allocation or touch",
+    return judged(std::move(size), Judgement::kProblem, "promise, allocation or touch",
                   "unset MEMSPAN_COMMIT");
   }
   const std::uint64_t most = most_heap_bytes(memory_bytes, heap_file_stride(memory_bytes), *mode);

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of a symmetric heap that the program was promised, and that the kernel gives page by page
+// at the first touch (docs/design/0030-promised-memory.md).
+//
+//   a part  |#### touched ####|== huge pages ==|.................|
+//           |<------------ given ------------->|<-- promised --->|
+//
+// While something is promised, a thread makes huge pages ahead of a program that touches a part
+// from its beginning, and takes the rest as soon as memory is not plentiful any more. So the
+// program finds its memory even if other programs take theirs. The thread blocks all signals, and
+// the program never waits for its work.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/mutex.h"
+#include "core/status.h"
+#include "device/huge_pages.h"
+#include "device/mapped_commit.h"
+#include "device/pages.h"
+
+namespace memspan {
+
+// Whether so much is available that `promised` bytes can be taken in time, while other programs
+// take memory as fast.
+bool is_plentiful(std::uint64_t available, std::uint64_t promised);
+// How long it stays so if others take memory at 32 GB/s: 5 ms at least, 1 s at most.
+Duration plentiful_for(std::uint64_t available, std::uint64_t promised);
+
+// The promises of one process. One thread at a time calls it.
+class PromisedMemory {
+ public:
+  // Where this process publishes how many bytes it was promised, and the sum over the processes of
+  // the host, which the thread reads.
+  struct Counts {
+    std::atomic<std::uint64_t>& own;
+    std::function<std::uint64_t()> on_host;
+  };
+  // `pages` must outlive it.
+  PromisedMemory(const Pages& pages, const CommitSettings& settings, Counts counts);
+  // Ends the thread; what is promised then may be missing later.
+  ~PromisedMemory();
+  PromisedMemory(const PromisedMemory&) = delete;
+  PromisedMemory& operator=(const PromisedMemory&) = delete;
+
+  // Promises `bytes` of the pages from `offset` on, mapped at `place`. kSystem if no thread starts.
+  Status add(std::size_t offset, std::byte* place, std::size_t bytes) MEMSPAN_EXCLUDES(mutex_);
+  // The caller has taken all that was promised.
+  void forget() MEMSPAN_EXCLUDES(mutex_);
+
+ private:
+  struct Part {
+    std::size_t offset;
+    std::byte* place;
+    std::size_t bytes;
+    HugeRange huge;         // where huge pages are made ahead
+    std::size_t given = 0;  // the bytes at the beginning that exist
+    bool is_new = true;
+  };
+  void run();
+  bool wait(std::vector<Part>& parts, const Deadline& until) MEMSPAN_EXCLUDES(mutex_);
+  void publish(const std::vector<Part>& parts) MEMSPAN_REQUIRES(mutex_);
+  std::size_t existing(const Part& part, std::size_t from) const;
+  bool follow(Part& part) const;
+  bool take_unless_plentiful(std::vector<Part>& parts, Clock::time_point& again) const;
+
+  const Pages& pages_;
+  const CommitSettings settings_;
+  const Counts counts_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::vector<Part> added_ MEMSPAN_GUARDED_BY(mutex_);
+  bool is_forgotten_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // from the first promise on
+};
+
+}  // namespace memspan
