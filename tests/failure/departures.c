@@ -10,6 +10,8 @@
  *       Rank r broadcasts from the r-th of them.
  *   failure_departures allocate MIB
  *       "got BYTE KIB" after a put to the block's end, or "refused RANK".
+ *   failure_departures fill MIB
+ *       Writes all of a block after PE 0's stdin ends: "got", then "done"; or "refused RANK".
  *   failure_departures finalize-twice
  *
  * Says "ready RANK PID" when it begins.
@@ -87,6 +89,17 @@ static void allocate(size_t mib) {
   printf("got %c %ld\n", block[bytes - 1], resident_kib());
 }
 
+static void fill(size_t mib) {
+  char* block = shmem_malloc(mib << 20);
+  printf("%s %d\n", block == NULL ? "refused" : "got", me);
+  fflush(stdout);
+  if (block == NULL) return;
+  if (me == 0) wait_for_input();
+  shmem_barrier_all();
+  memset(block, 1, mib << 20);
+  printf("done %d\n", me);
+}
+
 int main(int count, char** arguments) {
   const char* what = count > 1 ? arguments[1] : "";
   shmem_init();
@@ -96,6 +109,11 @@ int main(int count, char** arguments) {
   fflush(stdout);
   if (strcmp(what, "allocate") == 0) {
     allocate((size_t)atol(arguments[2]));
+    shmem_finalize();
+    return 0;
+  }
+  if (strcmp(what, "fill") == 0) {
+    fill((size_t)atol(arguments[2]));
     shmem_finalize();
     return 0;
   }

@@ -3,6 +3,8 @@
 
 import os
 import re
+import subprocess
+import tempfile
 import unittest
 
 import jobs
@@ -63,6 +65,29 @@ class LimitsTest(unittest.TestCase):
         code, _, errors = self.allocate(1000, **{**much, "MEMSPAN_COMMIT": "allocation"})
         self.assertNotEqual(code, 0)
         self.assertIn("MEMSPAN_MEMORY_LIMIT", errors)
+
+    @needs("memory_group")
+    def test_a_promise_is_kept_when_other_programs_take_the_memory(self):
+        """In a group of 3 GiB a job is promised 768 MiB, and another one asks for 2.5 GiB before they are touched."""
+        is_v1 = os.path.isdir("/sys/fs/cgroup/memory")
+        root, limit = ("/sys/fs/cgroup/memory", "memory.limit_in_bytes") if is_v1 else ("/sys/fs/cgroup", "memory.max")
+        for mode in ("promise", "allocation"):
+            group = tempfile.mkdtemp(prefix="memspan-promise-", dir=root)
+            self.addCleanup(os.rmdir, group)
+            with open(os.path.join(group, limit), "w", encoding="ascii") as file:
+                file.write(str(3 << 30))
+            inside = ["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec "$@"', group, jobs.OSHRUN, "-n", "2", "--timeout", "60"]
+            fill = [*inside, os.environ["MEMSPAN_DEPARTURES"], "fill"]
+            first = jobs.start([*fill, "384"], stdin=subprocess.PIPE, SHMEM_SYMMETRIC_SIZE="2g")
+            self.addCleanup(first.kill)
+            for _ in range(2):
+                jobs.read_until(first.stdout, "got")
+            code, out, errors = jobs.finish(
+                jobs.start([*fill, "1300"], SHMEM_SYMMETRIC_SIZE="2g", MEMSPAN_COMMIT=mode))
+            self.assertEqual((code, out.count("refused")), (0, 2), (mode, out, errors))
+            self.assertIn("may still be taken", errors)
+            code, out, errors = jobs.finish(first)
+            self.assertEqual((code, out.count("done")), (0, 2), (mode, out, errors))
 
     def test_the_moment_of_taking_memory_is_checked(self):
         code, _, errors = self.allocate(1, MEMSPAN_COMMIT="later")
