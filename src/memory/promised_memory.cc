@@ -138,7 +138,7 @@ void PromisedMemory::publish(const std::vector<Part>& parts) {
   counts_.own.store(promised, std::memory_order_relaxed);
 }
 
-// Where the bytes end that exist from `from` on. The position of the descriptor serves nothing
+// The end of the bytes that exist from `from` on. The position of the descriptor serves nothing
 // else.
 std::size_t PromisedMemory::existing(const Part& part, std::size_t from) const {
   const off_t hole = lseek(pages_.descriptor(), static_cast<off_t>(part.offset + from), SEEK_HOLE);

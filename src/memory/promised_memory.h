@@ -36,8 +36,8 @@ Duration plentiful_for(std::uint64_t available, std::uint64_t promised);
 // The promises of one process. One thread at a time calls it.
 class PromisedMemory {
  public:
-  // Where this process publishes how many bytes it was promised, and the sum over the processes of
-  // the host, which the thread reads.
+  // The bytes promised to this process, which it publishes, and the sum over the processes of the
+  // host, which the thread reads.
   struct Counts {
     std::atomic<std::uint64_t>& own;
     std::function<std::uint64_t()> on_host;

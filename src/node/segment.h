@@ -60,7 +60,7 @@ struct NodeHeader {
   std::atomic<std::int32_t> exit_rank;
   std::atomic<std::uint64_t> heap_bytes;   // what the first peer asked for; all must agree
   std::atomic<std::uint32_t> commit_mode;  // CommitMode plus one, in the same way
-  // What the lowest PE has decided for the allocation in progress: pgas's CommitPlan.
+  // The lowest PE's decision for the allocation in progress: pgas's CommitPlan.
   std::atomic<std::uint32_t> commit_plan;
   // How PEs of this node reach each other: World's candidate plus one, in the same way.
   std::atomic<std::uint32_t> near_transport;

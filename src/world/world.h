@@ -82,7 +82,7 @@ class World {
   // internal error.
   Status make_device_heap(const ExchangeTexts& exchange);
   CommitMode commit_mode() const { return commit_mode_; }
-  // What the living PEs of this node were promised and have not touched.
+  // The bytes that the living PEs of this node were promised and have not touched.
   std::uint64_t promised_bytes() const;
   // Takes that memory now; the PEs still have to call forget_promised() of their heaps.
   Status take_promised() const;
