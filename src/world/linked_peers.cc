@@ -32,10 +32,10 @@ LinkedPeers::LinkedPeers(const Membership& membership, WaitContext& waiting, Mes
     : membership_(membership),
       waiting_(waiting),
       messages_(messages),
-      links_(static_cast<std::size_t>(membership.size)),
       has_messages_(static_cast<std::size_t>(membership.size)),
       has_greeted_(static_cast<std::size_t>(membership.size)),
-      has_repeated_(static_cast<std::size_t>(membership.size)) {
+      has_repeated_(static_cast<std::size_t>(membership.size)),
+      links_(static_cast<std::size_t>(membership.size)) {
   messages_.set_carriage(
       {[this](int peer, const MessageTag& tag, std::span<const std::byte> bytes,
               const Deadline& deadline) {

@@ -97,11 +97,7 @@ class LinkedPeers {
   const Membership& membership_;
   WaitContext& waiting_;
   Messages& messages_;
-  std::vector<Introduction> introductions_;  // by PE
-  std::unique_ptr<MessageTransport> transport_;
-  std::unique_ptr<ExposedRegion> heap_;
-  std::unique_ptr<ExposedRegion> data_;
-  std::vector<std::unique_ptr<Link>> links_;     // by PE
+  std::vector<Introduction> introductions_;      // by PE
   std::vector<std::atomic<bool>> has_messages_;  // by PE: some were sent since the last flush()
   std::vector<std::atomic<bool>> has_greeted_;   // by PE
   std::vector<std::atomic<bool>>
@@ -113,6 +109,11 @@ class LinkedPeers {
   std::shared_ptr<EventLoop> loop_ MEMSPAN_GUARDED_BY(mutex_);  // once a connection was lost
   std::vector<EventLoop::Token> timers_ MEMSPAN_GUARDED_BY(mutex_);
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
+
+  std::unique_ptr<MessageTransport> transport_;  // its thread ends before what it calls
+  std::unique_ptr<ExposedRegion> heap_;
+  std::unique_ptr<ExposedRegion> data_;
+  std::vector<std::unique_ptr<Link>> links_;  // by PE
 };
 
 }  // namespace memspan
