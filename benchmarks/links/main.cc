@@ -93,7 +93,7 @@ class Side {
     options.self = self;
     options.name = fmt::format("side {}", self);
     options.handlers.on_message = [this](int, const MessageTag& tag, const Buffer&) {
-      if (tag.sequence > 0) return require(link_->send({.sequence = tag.sequence - 1}, {}));
+      if (tag.sequence > 0) return require(link_->post({.sequence = tag.sequence - 1}, {}));
       over_.store(1, std::memory_order_release);
       futex_wake_all(over_);
     };
@@ -124,7 +124,7 @@ class Side {
   }
   void bounce(int count) {
     over_.store(0);
-    require(link_->send({.sequence = static_cast<std::uint64_t>(count)}, {}));
+    require(link_->send({.sequence = static_cast<std::uint64_t>(count)}, {}, Deadline::never()));
     while (over_.load(std::memory_order_acquire) == 0)
       futex_wait(over_, 0, std::chrono::seconds(1));
   }
