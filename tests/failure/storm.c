@@ -86,6 +86,7 @@ int main(int argc, char** argv) {
     if (is_lost[pe]) printf(" %d", pe);
   printf("\n");
   fflush(stdout);
+  free(mine);
   shmem_finalize();
   return shrunk == 0 ? 0 : 3;
 }

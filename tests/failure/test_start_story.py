@@ -25,13 +25,13 @@ class StartStoryTest(unittest.TestCase):
             self.assertRegex(errors, rf"memspan: PE {rank}: {line}")
 
     def test_under_oshrun(self):
-        code, _, errors = jobs.finish(jobs.oshrun(2, "hello", MEMSPAN_LOG_LEVEL="DEBUG"))
+        code, _, errors = jobs.finish(jobs.oshrun(2, "hello", MEMSPAN_LOG_LEVEL="DEBUG", MEMSPAN_COMMIT="allocation"))
         self.assertEqual(code, 0, errors)
         for rank in range(2):
             self.check(errors, rank, how="started by oshrun", commit="allocation")
 
     def test_by_hand(self):
-        processes = jobs.by_hand(2, "hello", MEMSPAN_LOG_LEVEL="DEBUG", MEMSPAN_COMMIT="touch")
+        processes = jobs.by_hand(2, "hello", MEMSPAN_LOG_LEVEL="DEBUG")
         for rank, process in enumerate(processes):
             code, _, errors = jobs.finish(process)
             self.assertEqual(code, 0, errors)
