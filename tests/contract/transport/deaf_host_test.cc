@@ -105,8 +105,8 @@ class DeafHostTest : public testing::TestWithParam<Backend> {
 };
 
 TEST_P(DeafHostTest, PostsDoNotWaitAndOtherPeersAreServed) {
+  OwnerProcess owner(GetParam());  // before this process has threads
   start(std::chrono::hours(1));
-  OwnerProcess owner(GetParam());
   const auto begin = Clock::now();
   for (std::uint64_t i = 0; i < 1000; ++i) ASSERT_TRUE(link_->post({i}, {}).is_ok());
   EXPECT_LT(Clock::now() - begin, kSoon);
