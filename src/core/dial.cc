@@ -63,11 +63,11 @@ Dialled Dialer::step() {
     const auto attempt = std::find_if(attempts_.begin(), attempts_.end(), has_it);
     Fd socket = std::move(*attempt);
     attempts_.erase(attempt);
+    // Closing is not enough: a child of fork() may have the socket, and its events would still
+    // come.
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket.get(), nullptr);
     failure_ = outcome_of(socket.get());
-    if (failure_ == 0) {
-      ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket.get(), nullptr);
-      return {std::move(socket), 0};
-    }
+    if (failure_ == 0) return {std::move(socket), 0};
   }
   // An attempt that fails is not the end of the others.
   if (Clock::now() >= next_ && begun_ < kMostAttempts && (begun_ == 0 || !attempts_.empty())) {
