@@ -8,7 +8,8 @@
 Each MPI's mpiexec starts processes in which `groups_bench` (main.cc) alternates between memspan and that MPI. The MPIs
 take turns by operation. An MPI that is missing or fails is named below the table with the reason, and the others are measured;
 so is a row that does not end in time (benchmarks/bounded.py). Each number of processes has its table. The exit code is
-0 when everything ran, 1 when something did not (with --strict: or a row was missed), and 2 when there is nothing to run.
+0 when memspan ran everything, 1 when something did not run (with --strict: or a row was missed), and 2 when there is nothing
+to run. A row that only the MPI did not end changes no exit code.
 """
 
 import argparse
@@ -142,20 +143,24 @@ def parse(lines):
 
 
 def failures_of(measured):
-    """Results that differed, rows that did not end, and why others were not measured."""
+    """Results that differed, rows that memspan did not end, and why others were not measured; and the rows that only the MPI
+    did not end."""
     failures = [line.removeprefix("# ERROR ") for line in measured.lines if line.startswith("# ERROR ")]
+    of_rival = []
     for (operation, size), failed in measured.failed.items():
-        failures.append(f"{operation} {size}: {failed.both}; memspan alone: {failed.alone or 'completed'}")
-    return failures + measured.errors
+        where = failures if failed.alone else of_rival
+        where.append(f"{operation} {size}: {failed.both}; memspan alone: {failed.alone or 'completed'}")
+    return failures + measured.errors, of_rival
 
 
 def measure_all(chosen, rivals, processes):
-    """{(operation, size): {MPI: its rows.Result}}, and what failed. An MPI that does not start is not started again."""
-    table, failures, rivals = {}, [], list(rivals)
+    """{(operation, size): {MPI: its rows.Result}}, and both lists of failures_of(). An MPI that does not start is not started
+    again."""
+    table, failures, of_rivals, rivals = {}, [], [], list(rivals)
     for operation in chosen.only or OPERATIONS:
         for rival, program in list(rivals):
             measured = measure(chosen, rival, program, processes, operation)
-            cells, failed = parse(measured.lines), failures_of(measured)
+            cells, (failed, of_rival) = parse(measured.lines), failures_of(measured)
             for cell, sides in cells.items():
                 why = {str(rival): [measured.failed[cell].both] * chosen.rounds} if cell in measured.failed else {}
                 table.setdefault(cell, {})[str(rival)] = result(*cell, processes, sides, why, chosen.rounds)
@@ -163,7 +168,8 @@ def measure_all(chosen, rivals, processes):
                 rivals.remove((rival, program))
                 failed = [": ".join(failed + [line for line in measured.lines if re.search("[a-z]", line)][-1:])]
             failures += [f"{rival}, {processes} processes: {failure}" for failure in failed]
-    return table, failures
+            of_rivals += [f"{rival}, {processes} processes: {failure}" for failure in of_rival]
+    return table, failures, of_rivals
 
 
 def result(operation, size, processes, sides, failures, asked=None):
@@ -225,15 +231,16 @@ def main(arguments):
     if not rivals:
         say("\n".join(f"groups.py: {failure}" for failure in failures))
         return 2
-    absent, everything = list(failures), {}
+    absent, of_rivals, everything = list(failures), [], {}
     for processes in chosen.processes:
-        table, failed = measure_all(chosen, rivals, processes)
+        table, failed, of_rival = measure_all(chosen, rivals, processes)
         everything |= {(processes, *cell): results for cell, results in table.items()}
         failures += failed
-        print(f"{processes} processes", report.text_table(lines_of(table)), *absent, *failed, sep="\n", flush=True)
+        of_rivals += of_rival
+        print(f"{processes} processes", report.text_table(lines_of(table)), *absent, *failed, *of_rival, sep="\n", flush=True)
     if chosen.record:
         versions = {"memspan": jobs.memspan_version()} | {rival.name: rival.version for rival, _ in rivals}
-        one = record.table("MPI", command_line(chosen), "fastest MPI", versions, rows_of_record(everything), failures, busy)
+        one = record.table("MPI", command_line(chosen), "fastest MPI", versions, rows_of_record(everything), failures + of_rivals, busy)
         record.add(chosen.record, "mpi", one)
     missed = any(results[fastest(results)].verdict() == "missed" for results in everything.values())
     return 1 if failures or not everything or (chosen.strict and missed) else 0

@@ -92,14 +92,16 @@ class MeasureTest(unittest.TestCase):
             return groups.bounded.Rows([f"{others[-1]} 8 memspan us 1.0", f"{others[-1]} 8 mpi us 2.0"])
 
         with unittest.mock.patch.object(groups, "measure", measure):
-            table, failures = groups.measure_all(chosen("--only", "put,get"), [("broken", ""), ("good", "")], 2)
-        self.assertEqual(failures, ["broken, 2 processes: exit code 1: cannot load libmpi.so"])
+            table, failures, of_rivals = groups.measure_all(chosen("--only", "put,get"), [("broken", ""), ("good", "")], 2)
+        self.assertEqual((failures, of_rivals), (["broken, 2 processes: exit code 1: cannot load libmpi.so"], []))
         self.assertEqual(started, [("broken", "put"), ("good", "put"), ("good", "get")])
         self.assertEqual({cell: list(results) for cell, results in table.items()}, {("put", 8): ["good"], ("get", 8): ["good"]})
 
-    def test_a_row_that_does_not_end_is_named(self):
-        rows = groups.bounded.Rows([], {("put", 8): groups.bounded.Failed("no end within 60 s", None)}, [])
-        self.assertEqual(groups.failures_of(rows), ["put 8: no end within 60 s; memspan alone: completed"])
+    def test_a_row_that_does_not_end_is_named_and_whose_fault_it_was(self):
+        ended, not_ended = groups.bounded.Failed("no end within 60 s", None), groups.bounded.Failed("exit code 1", "exit code 1")
+        failures, of_rival = groups.failures_of(groups.bounded.Rows([], {("put", 8): ended, ("get", 8): not_ended}, []))
+        self.assertEqual(failures, ["get 8: exit code 1; memspan alone: exit code 1"])
+        self.assertEqual(of_rival, ["put 8: no end within 60 s; memspan alone: completed"])
 
 
 class OptionsTest(unittest.TestCase):
