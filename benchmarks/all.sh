@@ -149,7 +149,7 @@ if $quick; then
 else
   step compare 300 '' python3 benchmarks/compare/compare.py --build "$build" --rounds 5
   step mpi 540 "$no_mpi" python3 benchmarks/groups/groups.py --build "$build" --rounds 7 --budget 0.5 --mpi "$(joined "${mpis[@]}")"
-  step memfabric 300 '' python3 benchmarks/memfabric/memfabric.py --build "$build" --rounds 3 --repetitions 3
+  step memfabric 400 '' python3 benchmarks/memfabric/memfabric.py --build "$build" --rounds 3 --repetitions 3
   step transfers 240 "$no_transfers" "$python" benchmarks/python/rivals.py --only "$(joined "${transfers[@]}")" --rounds 5 --budget 1
   step deepspeed 120 "$no_deepspeed" "$python" benchmarks/python/rivals.py --only allreduce --rounds 5 --budget 1
   step gloo 240 "$no_torch" "$python" benchmarks/python/collectives.py --rounds 3

@@ -19,9 +19,9 @@ HERE = Path(__file__).resolve().parent
 SOURCES = {
     "oshm_bench": sorted((HERE / "oshm_bench").glob("*.c")),
     "empty": [HERE / "empty.c"],
+    "tenth": [HERE / "tenth.c"],
 }
 C_FLAGS = ["-std=gnu11", "-O2"]
-HEAP = {"SHMEM_SYMMETRIC_SIZE": "512M"}
 
 
 class Unusable(Exception):
@@ -59,10 +59,11 @@ class Side:
                 raise Unusable(f"{self.name}: {program} does not compile\n{done.output}")
             self.programs[program] = target
 
-    def start(self, processes: int, program: str, *arguments: str, timeout: float) -> Outcome:
+    def start(self, processes: int, program: str, *arguments: str, heap: str, timeout: float) -> Outcome:
+        environment = {**self.environment, "SHMEM_SYMMETRIC_SIZE": heap, "SHMEM_SYMMETRIC_HEAP_SIZE": heap}  # the second is OSHMEM's
         options = self.crowded if processes > cores() else []
         command = [*self.launcher, *options, "-n", str(processes), str(self.programs[program])]
-        return run([*command, *arguments], self.environment, timeout)
+        return run([*command, *arguments], environment, timeout)
 
 
 def cores() -> int:
@@ -130,7 +131,7 @@ def memspan(build: Path | None, prefix: Path | None) -> Side:
     for path in (compiler, launcher):
         if not path.exists():
             raise Unusable(f"memspan: {path} does not exist")
-    environment = {**HEAP, "OSHCC_CC": c_compiler()}
+    environment = {"OSHCC_CC": c_compiler()}
     return Side("memspan", memspan_version(), command, [str(launcher)], environment, link)
 
 
@@ -156,7 +157,7 @@ def oshmem() -> Side:
     """Debian's Open MPI. Its commands are asked who they are: PATH may name memspan's."""
     compiler = find_wrapper("oshcc")
     launcher = find_wrapper("oshrun")
-    environment = {**HEAP, "OMPI_CC": c_compiler()}
+    environment = {"OMPI_CC": c_compiler()}
     environment["OMPI_MCA_memory"] = "^patcher"  # without it, the end of a program may crash
     if os.geteuid() == 0:
         environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1"

@@ -41,8 +41,8 @@ def value_text(value: float | None, unit: str) -> str:
         return "-"
     if unit == "MB/s":
         return f"{value / 1000:.3g} GB/s" if value >= 1000 else f"{value:.3g} MB/s"
-    if unit == "Mop/s":
-        return f"{value:.3g} Mop/s"
+    if unit in ("Mop/s", "MiB"):
+        return f"{value:.3g} {unit}"
     nanoseconds = value * (1000 if unit == "us" else 1)
     for name, step in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if nanoseconds >= step:

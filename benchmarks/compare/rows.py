@@ -18,12 +18,14 @@ CROWDS = {4: 0.7, 8: 0.45, 16: 0.3}  # processes, target
 
 @dataclass(frozen=True)
 class Job:
-    """One launch of a round; with no arguments, the empty program timed from outside."""
+    """Launches of a program in a round; its wall time is the figure "wall"."""
 
     name: str
     processes: int
     arguments: tuple[str, ...] = ()
     repeats: int = 1
+    program: str = "oshm_bench"
+    heap: str = "512M"
 
 
 # What a bare figure's name may end in: ways to do the same, of which the best counts.
@@ -50,13 +52,14 @@ def jobs(quick: bool) -> list[Job]:
         Job("pair", 2, ("-r", reps, "-t", least, "-o", pair)),
         Job("collectives", 2, ("-r", reps, "-t", least, "-m", "4096", "-o", "coll")),
         *(Job(f"crowd{n}", n, crowd) for n in CROWDS),
-        *(Job(f"start{n}", n, repeats=1 if quick else 3) for n in (2, 8, 16)),
+        *(Job(f"start{n}", n, repeats=1 if quick else 3, program="empty") for n in (2, 8, 16)),
+        *(Job(f"tenth{n}", n, repeats=1 if quick else 3, program="tenth", heap="1200M") for n in (2, 4)),
     ]
 
 
 def rows(cores: int) -> list[Row]:
     """`cores` says how many of a crowd's processes share one."""
-    return [*pair_rows(), *collective_rows(), *bandwidth_rows(), *crowd_rows(cores), *start_rows()]
+    return [*pair_rows(), *collective_rows(), *bandwidth_rows(), *crowd_rows(cores), *start_rows(), *tenth_rows()]
 
 
 def pair_rows() -> list[Row]:
@@ -140,12 +143,24 @@ def start_rows() -> list[Row]:
     ]
 
 
+def tenth_rows() -> list[Row]:
+    """1 GiB a process, of which a tenth is written: the whole job, and the memory that it takes."""
+    return [
+        row
+        for n in (2, 4)
+        for row in (
+            Row(f"tenth{n}", "wall", "1 GiB, a tenth written", 0, 0.5),
+            Row(f"tenth{n}", "resident", "memory of that, a process", 0, 1.2, bare="touched", bare_target=1.2),
+        )
+    ]
+
+
 def parse(output: str) -> Figures:
     """The lines `name size value unit min max repetitions`; anything else is a remark."""
     figures: Figures = {}
     for line in output.splitlines():
         words = line.split()
-        if len(words) == 7 and words[3] in ("us", "ns", "MB/s", "Mop/s"):
+        if len(words) == 7 and words[3] in ("us", "ns", "MB/s", "Mop/s", "MiB"):
             try:
                 figures[words[0], int(words[1])] = (float(words[2]), words[3])
             except ValueError:
