@@ -330,9 +330,10 @@ def machines(_, records, page):
 
 
 def of_two_processes(records):
-    """(machine, version of OSHMEM, date, bars) of the first machine that was compared with OSHMEM: every row of two processes that has a
+    """(machine, version of OSHMEM, date, bars) of the machine that was compared with OSHMEM last: every row of two processes that has a
     ratio, in the table's order, whatever the results are."""
-    one = next(one for one in records.values() if "oshmem" in one["tables"])
+    compared = [one for one in records.values() if "oshmem" in one["tables"]]
+    one = max(compared, key=lambda one: max(row.date for row in record.rows_of(one["tables"]["oshmem"])))
     rows = [row for row in record.rows_of(one["tables"]["oshmem"]) if row.processes == 2 and row.ratio]
     bars = [chart.Bar(", ".join(filter(None, [row.name, row.size])), 1 / row.ratio) for row in rows]
     where = f"{one['machine']['processor']}, {one['machine']['cores']} cores; Open MPI's OSHMEM {one['tables']['oshmem']['versions']['OSHMEM']}"

@@ -150,7 +150,7 @@ def tenth_rows() -> list[Row]:
         for n in (2, 4)
         for row in (
             Row(f"tenth{n}", "wall", "1 GiB, a tenth written", 0, 0.5),
-            Row(f"tenth{n}", "resident", "memory of that, a process", 0, 1.2, bare="touched", bare_target=1.2),
+            Row(f"tenth{n}", "resident", "resident, 1 GiB with a tenth written", 0, 1.2, bare="touched", bare_target=1.2),
         )
     ]
 

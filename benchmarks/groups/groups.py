@@ -149,7 +149,7 @@ def failures_of(measured):
     of_rival = []
     for (operation, size), failed in measured.failed.items():
         where = failures if failed.alone else of_rival
-        where.append(f"{operation} {size}: {failed.both}; memspan alone: {failed.alone or 'completed'}")
+        where.append(f"{operation} {size}: {failed.both}; memspan by itself: {failed.alone or 'completed'}")
     return failures + measured.errors, of_rival
 
 

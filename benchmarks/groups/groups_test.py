@@ -100,8 +100,8 @@ class MeasureTest(unittest.TestCase):
     def test_a_row_that_does_not_end_is_named_and_whose_fault_it_was(self):
         ended, not_ended = groups.bounded.Failed("no end within 60 s", None), groups.bounded.Failed("exit code 1", "exit code 1")
         failures, of_rival = groups.failures_of(groups.bounded.Rows([], {("put", 8): ended, ("get", 8): not_ended}, []))
-        self.assertEqual(failures, ["get 8: exit code 1; memspan alone: exit code 1"])
-        self.assertEqual(of_rival, ["put 8: no end within 60 s; memspan alone: completed"])
+        self.assertEqual(failures, ["get 8: exit code 1; memspan by itself: exit code 1"])
+        self.assertEqual(of_rival, ["put 8: no end within 60 s; memspan by itself: completed"])
 
 
 class OptionsTest(unittest.TestCase):
