@@ -139,8 +139,9 @@ int32_t memspan_transfer_result(memspan_transfer_t request, memspan_transfer_res
 /* Until it is over, at most so many milliseconds: SMEM_TIMEOUT, after which it is pending as
  * before. Else as memspan_transfer_test(). SMEM_INVALID_PARAM when it was never posted. */
 int32_t memspan_transfer_wait(memspan_transfer_t request, uint32_t timeout_ms);
-/* When this returns neither end is touched any more, whether it was over before or not; it takes
- * about a millisecond. It can be posted again. */
+/* When this returns neither end is touched any more, whether it was over before or not. Up to 1 MiB
+ * that is on its way to another host may still arrive there. It takes about a millisecond, and a
+ * tenth of a second if the peer on another host takes nothing. It can be posted again. */
 int32_t memspan_transfer_cancel(memspan_transfer_t request);
 
 /* `over` is called on the endpoint's thread when a posting is over and was not cancelled; `code` as

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "core/clock.h"
+#include "core/on_engine.h"
 
 #if defined(__clang__)
 #define MEMSPAN_ATTRIBUTE_(x) __attribute__((x))
@@ -21,6 +22,7 @@ namespace memspan {
 class MEMSPAN_ATTRIBUTE_(capability("mutex")) Mutex {
  public:
   void lock() MEMSPAN_ATTRIBUTE_(acquire_capability()) { mutex_.lock(); }
+  bool try_lock() MEMSPAN_ATTRIBUTE_(try_acquire_capability(true)) { return mutex_.try_lock(); }
   void unlock() MEMSPAN_ATTRIBUTE_(release_capability()) { mutex_.unlock(); }
 
  private:
@@ -45,6 +47,7 @@ class MEMSPAN_ATTRIBUTE_(scoped_lockable) MutexLock {
 class ConditionVariable {
  public:
   bool wait_until(Mutex& mutex, const Deadline& deadline) MEMSPAN_REQUIRES(mutex) {
+    OnEngine::check_may_block();
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     bool in_time = true;
     if (deadline.is_never())

@@ -4,10 +4,12 @@
 #include <cerrno>
 
 #include "core/interrupt.h"
+#include "core/on_engine.h"
 
 namespace memspan {
 
 Status poll_ready(std::span<pollfd> polled, const Deadline& deadline, const char* on_timeout) {
+  OnEngine::check_may_block();
   while (true) {
     const int ready =
         ::poll(polled.data(), polled.size(), until_next_look(deadline).remaining_poll_ms());

@@ -2,12 +2,10 @@
 #include "world/encrypted_carrier.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -34,18 +32,18 @@ class EncryptedStream final : public ByteStream {
   explicit EncryptedStream(std::unique_ptr<StoreStream> tls) : tls_(std::move(tls)) {}
 
   int descriptor() const override { return tls_->socket(); }
-  bool is_opening() const override { return !is_open_.load(std::memory_order_acquire); }
+  bool is_opening() const override { return !is_open_; }
   bool has_buffered() const override { return has_buffered_; }
   void cut() override { ::shutdown(tls_->socket(), SHUT_RDWR); }
 
-  ssize_t receive(std::span<const iovec> to, Waiting waiting) override {
+  ssize_t receive(std::span<const iovec> to) override {
     has_buffered_ = false;
     ssize_t all = 0;
     for (const iovec& part : to) {
       auto* const place = static_cast<char*>(part.iov_base);
       for (std::size_t done = 0; done < part.iov_len;) {
-        const StreamStep step = open_and(
-            [&] { return tls_->read(place + done, part.iov_len - done); }, all > 0, waiting);
+        const StreamStep step =
+            open_and([&] { return tls_->read(place + done, part.iov_len - done); });
         if (step.next != StreamStep::Next::kDone) return all > 0 ? all : nothing(step);
         done += step.bytes;
         all += static_cast<ssize_t>(step.bytes);
@@ -55,8 +53,8 @@ class EncryptedStream final : public ByteStream {
     return all;
   }
 
-  // Unsent bytes come first in the next call, which is at least as long: TLS has sealed them.
-  ssize_t send(std::span<const iovec> from, Waiting waiting) override {
+  // TLS has sealed unsent bytes.
+  ssize_t send(std::span<const iovec> from) override {
     std::array<char, kRecordBytes> gathered;
     ssize_t all = 0;
     std::size_t offset = 0;  // in the first part
@@ -67,7 +65,7 @@ class EncryptedStream final : public ByteStream {
       }
       if (from.empty()) return all;
       const std::string_view chunk = next_chunk(from, offset, gathered);
-      const StreamStep step = open_and([&] { return tls_->write(chunk); }, all > 0, waiting);
+      const StreamStep step = open_and([&] { return tls_->write(chunk); });
       if (step.next != StreamStep::Next::kDone) return all > 0 ? all : nothing(step);
       all += static_cast<ssize_t>(step.bytes);
       offset += step.bytes;
@@ -79,24 +77,14 @@ class EncryptedStream final : public ByteStream {
   }
 
  private:
-  // Calls `move` after the handshake. Does not wait any more once something was moved.
+  // Calls `move` after the handshake.
   template <typename Move>
-  StreamStep open_and(Move move, bool has_moved, Waiting& waiting) {
-    while (true) {
-      StreamStep step;
-      if (is_opening()) step = tls_->handshake();
-      if (step.next == StreamStep::Next::kDone) {
-        is_open_.store(true, std::memory_order_release);
-        step = move();
-      }
-      const bool is_for_now =
-          step.next == StreamStep::Next::kReadable || step.next == StreamStep::Next::kWritable;
-      if (!is_for_now || has_moved || std::exchange(waiting, Waiting::kNo) == Waiting::kNo)
-        return step;
-      pollfd one{descriptor(), POLLIN, 0};
-      if (step.next == StreamStep::Next::kWritable) one.events = POLLOUT;
-      if (::poll(&one, 1, static_cast<int>(kStreamWait.count())) <= 0) return step;
-    }
+  StreamStep open_and(Move move) {
+    StreamStep step;
+    if (!is_open_) step = tls_->handshake();
+    if (step.next != StreamStep::Next::kDone) return step;
+    is_open_ = true;
+    return move();
   }
 
   // ByteStream's result for a step that moved nothing.
@@ -125,8 +113,8 @@ class EncryptedStream final : public ByteStream {
   }
 
   const std::unique_ptr<StoreStream> tls_;
-  std::atomic<bool> is_open_{false};
-  bool has_buffered_ = false;  // only for the receiving thread
+  bool is_open_ = false;
+  bool has_buffered_ = false;
 };
 
 Result<std::unique_ptr<ByteStream>> encrypt(const TlsContext& context, const ByteStream& stream) {

@@ -41,6 +41,10 @@ class Owner final : public AnswerSink {
     log_.append(reinterpret_cast<const char*>(payload.data()), payload.size());
     return Status::ok();
   }
+  void deliver(const MessageTag& tag, Buffer bytes) override {
+    log_.append(std::to_string(tag.kind));
+    log_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
   // False once the connection has ended.
   bool feed(std::string_view bytes, std::size_t piece) {
     while (!bytes.empty() && !is_over_) {
@@ -87,12 +91,7 @@ class Owner final : public AnswerSink {
   RegionTable regions_;
   OwnerCounters counters_;
   std::string log_;
-  OwnerServices services_{regions_, counters_,
-                          [this](int, const MessageTag& tag, const Buffer& bytes) {
-                            log_.append(std::to_string(tag.kind));
-                            log_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-                          },
-                          [](const Hello&) { return Status::ok(); }};
+  OwnerServices services_{regions_, counters_, [](const Hello&) { return Status::ok(); }};
   RegionId id_;
   OwnerSide side_{services_, *this};
   Session peer_ = Session::connecting({1, 2});

@@ -96,6 +96,11 @@ bool Request::is_current(const PostedRequest& posted) const {
   return is_posted(posted) && cancelled_ != posted.number;
 }
 
+bool Request::is_wanted(const PostedRequest& posted) const {
+  MutexLock lock(mutex_);
+  return is_current(posted);
+}
+
 bool Request::begin_to_touch(const PostedRequest& posted) {
   MutexLock lock(mutex_);
   if (!is_current(posted)) return false;
@@ -189,7 +194,9 @@ void Request::finish(const PostedRequest& posted, const TransferResult& result) 
     MutexLock lock(mutex_);
     is_touching_ = false;
     changed_.notify_all();
-    if (!is_posted(posted)) return;
+    const bool was_interrupted =
+        cancelled_ == posted.number && result.kind == TransferResult::Kind::kFailed;
+    if (!is_posted(posted) || was_interrupted) return;  // cancel() concludes it
     conclude(result);
     if (!on_complete_) return;
     on_complete = on_complete_;

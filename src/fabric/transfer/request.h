@@ -79,6 +79,8 @@ class Request {
   // something, or the store is away.
   enum class Progress { kMore, kWaits, kLater, kOver };
   Progress advance(PostedRequest& posted, Peers& peers) MEMSPAN_EXCLUDES(mutex_);
+  // False: it is over, or being cancelled.
+  bool is_wanted(const PostedRequest& posted) const MEMSPAN_EXCLUDES(mutex_);
   // Makes it fail, unless it is over.
   void fail(const PostedRequest& posted, Status why) MEMSPAN_EXCLUDES(mutex_);
 

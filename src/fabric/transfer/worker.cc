@@ -19,8 +19,19 @@ constexpr int kAskAgainMs = 20;
 // No peer reports that it has registered something.
 constexpr int kTryAgainMs = 1;
 
-// Whether the worker ends whose thread this is.
-constinit thread_local const std::atomic<bool>* is_ending_here = nullptr;
+// What ends a wait of this thread: its worker ends, or the request is being cancelled.
+struct Ends {
+  const std::atomic<bool>* worker = nullptr;
+  const Request* request = nullptr;
+  const PostedRequest* posted = nullptr;
+};
+constinit thread_local Ends ends;
+
+int must_end() {
+  const bool ends_now = ends.worker->load(std::memory_order_relaxed) ||
+                        (ends.request != nullptr && !ends.request->is_wanted(*ends.posted));
+  return ends_now ? 1 : 0;
+}
 
 Status endpoint_is_gone() {
   return {Code::kUnavailable, "the endpoint has been destroyed"};
@@ -86,9 +97,8 @@ void Worker::end() {
 }
 
 void Worker::run() {
-  is_ending_here = &is_ending_;
-  set_thread_interrupt_handler(
-      [] { return is_ending_here->load(std::memory_order_relaxed) ? 1 : 0; });
+  ends.worker = &is_ending_;
+  set_thread_interrupt_handler(must_end);
   while (true) {
     std::optional<QueueEntry> entry;
     {
@@ -100,7 +110,11 @@ void Worker::run() {
     if (!entry || !waiting_.empty() || !later_.empty())
       wait(entry ? Patience::kNone : Patience::kUntilRung);
     if (!entry) continue;
+    ends.request = entry->request.get();
+    ends.posted = &entry->posted;
+    set_thread_interrupt_handler(must_end);  // forgets an interruption of the request before
     const auto progress = entry->request->advance(entry->posted, *entry->peers);
+    ends.request = nullptr;
     if (progress == Request::Progress::kWaits) waiting_.push_back(std::move(*entry));
     if (progress == Request::Progress::kLater) later_.push_back(std::move(*entry));
     if (progress != Request::Progress::kMore) continue;

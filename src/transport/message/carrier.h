@@ -17,15 +17,10 @@
 
 namespace memspan {
 
-// The longest sleep of a call that may wait. Then its caller checks limits and interrupts.
-inline constexpr auto kStreamWait = std::chrono::milliseconds(20);
-
-enum class Waiting : bool { kNo, kShortly };  // not at all, or up to kStreamWait
-
 // The window of an unknown peer.
 inline constexpr std::size_t kFarWindow = std::size_t{1} << 20;
 
-// One connection. One thread at a time receives and one sends; any thread may call cut().
+// One connection. One thread at a time. No call waits.
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
@@ -34,16 +29,15 @@ class ByteStream {
   // Bytes to request from the peer at a time: enough to keep it sending.
   virtual std::size_t window() const { return kFarWindow; }
   // Whether the ends still negotiate, so send() takes no bytes. Retry when the descriptor is
-  // readable. Any thread may call it.
+  // readable.
   virtual bool is_opening() const { return false; }
-  // Whether receive() may return more bytes that the descriptor does not show. For the receiving
-  // thread.
+  // Whether receive() may return more bytes that the descriptor does not show.
   virtual bool has_buffered() const { return false; }
-  // Returns the number of bytes, 0 if it can move no bytes (in time), or -1 after the connection's
-  // end.
-  virtual ssize_t receive(std::span<const iovec> to, Waiting waiting) = 0;
-  virtual ssize_t send(std::span<const iovec> from, Waiting waiting) = 0;
-  // Ends the connection for both sides; a thread that waits in it returns.
+  // Returns the number of bytes, 0 if it can move none now, or -1 after the connection's end. Bytes
+  // that send() did not take come first in its next call, which is at least as long.
+  virtual ssize_t receive(std::span<const iovec> to) = 0;
+  virtual ssize_t send(std::span<const iovec> from) = 0;
+  // Ends the connection for both sides.
   virtual void cut() = 0;
 };
 

@@ -2,254 +2,323 @@
 #include "transport/message/connection.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 
 #include <algorithm>
-#include <thread>
-
-#include "core/interrupt.h"
+#include <cstring>
+#include <utility>
 
 namespace memspan {
 namespace {
 
 // More than a peer may request (requester.h), with room for messages of handlers.
-constexpr std::size_t kMostQueued = std::size_t{64} << 20;
+constexpr std::size_t kMostCopied = std::size_t{64} << 20;
+// Bytes of frames with numbers: control frames go behind them. A larger frame is alone.
+constexpr std::size_t kMostInBatch = std::size_t{256} << 10;
+// What one call sends or receives before other sources are served.
+constexpr std::size_t kMostAtOnce = std::size_t{1} << 20;
+// Messages that wait for their handlers.
+constexpr std::size_t kMostUndelivered = std::size_t{16} << 20;
 
-// A peer that hears no goodbye takes the end for a death. One that is stopped does not take it.
-constexpr Duration kGoodbyeLimit = std::chrono::milliseconds(20);
+constexpr OutFrame kBeat{{.type = FrameType::kBeat, .region = {}}, nullptr};
 
 Status ended() {
   return {Code::kPeerLost, "the connection was cut"};
 }
 
-// Skips the sent bytes.
-std::span<iovec> advance(std::span<iovec> parts, std::size_t bytes) {
-  while (!parts.empty() && bytes >= parts.front().iov_len) {
-    bytes -= parts.front().iov_len;
-    parts = parts.subspan(1);
-  }
-  if (parts.empty()) return parts;
-  parts.front().iov_base = static_cast<std::byte*>(parts.front().iov_base) + bytes;
-  parts.front().iov_len -= bytes;
-  return parts;
-}
-
 }  // namespace
 
-Connection::Connection(std::unique_ptr<ByteStream> stream, const Session& session, FrameSink& sink,
-                       std::shared_ptr<Faults> faults)
-    : stream_(std::move(stream)),
-      sink_(sink),
-      faults_(std::move(faults)),
+Connection::Connection(MessageCore& core, std::unique_ptr<ByteStream> stream,
+                       const Session& session, FrameSink& sink, ConnectionOwner& owner)
+    : core_(core),
+      engine_(*core.engine),
+      stream_(std::move(stream)),
+      owner_(owner),
       session_(session),
-      reader_(sink, session_) {}
+      reader_(sink, session_),
+      heartbeat_(core.options.silence_limit) {}
 
-Status Connection::send(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline) {
-  Status status;
-  if (mode == SendMode::kWait) {
-    const std::lock_guard<std::mutex> lock(sending_);
-    for (std::size_t first = 0; first < frames.size() && status.is_ok(); first += kFramesAtOnce)
-      status = send_some(frames.subspan(first, std::min(kFramesAtOnce, frames.size() - first)),
-                         mode, deadline);
-  } else if (sending_.try_lock()) {
-    const std::lock_guard<std::mutex> lock(sending_, std::adopt_lock);
-    for (std::size_t first = 0; first < frames.size() && status.is_ok(); first += kFramesAtOnce)
-      status = send_some(frames.subspan(first, std::min(kFramesAtOnce, frames.size() - first)),
-                         mode, deadline);
-  } else {
-    MEMSPAN_PASS(queue(frames));
-  }
-  // Threads that queued while this thread held the stream rely on it.
-  if (status.is_ok() && has_queued()) send_queued();
-  return status;
+Status Connection::start() {
+  engine_.assert_turn();
+  MEMSPAN_TRY_ASSIGN(id_, engine_.add(stream_->descriptor(), shared_from_this()),
+                     "watching a connection");
+  watch();
+  return Status::ok();
 }
 
-// The caller holds sending_. No other thread numbers frames that are sent before these.
-Status Connection::send_some(std::span<const OutFrame> frames, SendMode mode,
-                             const Deadline& deadline) {
-  std::array<FrameHeader, kFramesAtOnce> headers;
-  std::array<iovec, 2 * kFramesAtOnce> parts;
-  std::size_t count = 0;
-  while (true) {
-    {
-      MutexLock lock(queue_mutex_);
-      if (!has_queued()) {
-        count = number(frames, headers, parts);
-        break;
-      }
-    }
-    const std::size_t before = queued_bytes_.load(std::memory_order_acquire);
-    if (mode == SendMode::kWait) sink_.on_full();
-    const Status written = write_queue(mode == SendMode::kWait ? Waiting::kShortly : Waiting::kNo);
-    if (!written.is_ok()) return not_sent(mode);
-    const bool is_full = queued_bytes_.load(std::memory_order_acquire) >= before;
-    if (mode == SendMode::kQueue && has_queued()) return queue(frames);
-    if (!is_full) continue;
-    if (deadline.has_passed())
-      return {Code::kTimeout, "the peer does not take what was sent before"};
-    if (is_interrupted()) return interruption();
-  }
-  return write(std::span(parts.data(), count), mode, deadline);
+void Connection::wake_at(Clock::time_point when) {
+  engine_.assert_turn();
+  engine_.wake_at(id_, when);
 }
 
-void Connection::write_header(const Frame& frame, FrameHeader& out) {
-  encode(frame, out);
-  session_.seal(out, sequence_++);
+void Connection::call_again() {
+  engine_.assert_turn();
+  engine_.call_again(id_);
 }
 
-// Writes the headers of frames that are sent next.
-std::size_t Connection::number(std::span<const OutFrame> frames, std::span<FrameHeader> headers,
-                               std::span<iovec> parts) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    write_header(frames[i].frame, headers[i]);
-    parts[count++] = {headers[i].data(), kFrameBytes};
-    if (frames[i].frame.payload != 0)
-      parts[count++] = {const_cast<void*>(frames[i].payload), frames[i].frame.payload};
-  }
-  return count;
-}
-
-// The caller holds sending_. Frames queued during the call follow.
-Status Connection::write(std::span<iovec> parts, SendMode mode, const Deadline& deadline) {
-  Waiting waiting = Waiting::kNo;
-  while (true) {
-    const ssize_t sent = stream_->send(parts, waiting);
-    if (sent < 0) return not_sent(mode);
-    parts = advance(parts, static_cast<std::size_t>(sent));
-    if (parts.empty()) return Status::ok();
-    if (mode == SendMode::kQueue) return append(parts);
-    if (waiting == Waiting::kNo) sink_.on_full();
-    waiting = Waiting::kShortly;
-    if (sent > 0) continue;
-    // The frame has begun, so the rest must follow.
-    if (deadline.has_passed()) {
-      MEMSPAN_PASS(append(parts));
-      return {Code::kTimeout, "the peer does not take what is sent"};
-    }
-    if (is_interrupted()) {
-      MEMSPAN_PASS(append(parts));
-      return interruption();
-    }
-  }
-}
-
-// The caller holds sending_. The receiving thread reads the peer's last frames, then the end.
-Status Connection::not_sent(SendMode mode) {
-  MutexLock lock(queue_mutex_);
-  in_flight_.clear();
-  in_flight_done_ = 0;
+void Connection::close() {
+  engine_.assert_turn();
+  if (std::exchange(is_closed_, true)) return;
+  stream_->cut();
+  engine_.remove(id_);
   queue_.clear();
-  queued_bytes_.store(0, std::memory_order_release);
-  return mode == SendMode::kWait ? ended() : Status::ok();
+  clear_batch();
 }
 
-// The caller holds sending_; nothing is in flight. Puts the rest of a frame before the queue.
-Status Connection::append(std::span<const iovec> parts) {
-  in_flight_.clear();
-  in_flight_done_ = 0;
-  for (const iovec& part : parts) {
-    const auto* bytes = static_cast<const std::byte*>(part.iov_base);
-    in_flight_.insert(in_flight_.end(), bytes, bytes + part.iov_len);
+void Connection::watch() {
+  engine_.assert_turn();
+  if (is_closed_) return;
+  const bool is_held = held_until_ != Clock::time_point{} || reader_.is_waiting();
+  const bool is_full = has_unsent() && !stream_->is_opening();
+  engine_.watch(id_, (is_held ? 0u : EPOLLIN) | (is_full ? EPOLLOUT : 0u));
+}
+
+// ---- sending
+
+bool Connection::has_room_for(const OutFrame& out) const {
+  return frame_count_ == 0 ||
+         (frame_count_ < kFramesAtOnce && batch_bytes_ + out.frame.payload <= kMostInBatch);
+}
+
+// Gives the frame its number, in the batch.
+void Connection::seal(const OutFrame& out, Buffer copy, Parcel* parcel) {
+  FrameHeader& header = headers_[frame_count_];
+  encode(out.frame, header);
+  session_.seal(header, sequence_++);
+  parts_[2 * frame_count_] = {header.data(), kFrameBytes};
+  parts_[2 * frame_count_ + 1] = {const_cast<void*>(out.payload), out.frame.payload};
+  copies_[frame_count_] = std::move(copy);
+  parcels_[frame_count_] = parcel;
+  batch_bytes_ += kFrameBytes + out.frame.payload;
+  ++frame_count_;
+}
+
+// Sends the batch. False: a rest remains, or nothing can be sent any more.
+bool Connection::write() {
+  engine_.assert_turn();
+  while (next_part_ != 2 * frame_count_) {
+    const ssize_t sent = stream_->send({parts_.data() + next_part_, 2 * frame_count_ - next_part_});
+    if (sent < 0) fail_sending();
+    if (sent <= 0) return false;
+    auto rest = static_cast<std::size_t>(sent);
+    while (next_part_ != 2 * frame_count_ && rest >= parts_[next_part_].iov_len)
+      rest -= parts_[next_part_++].iov_len;
+    if (rest == 0) continue;
+    iovec& part = parts_[next_part_];
+    part.iov_base = static_cast<std::byte*>(part.iov_base) + rest;
+    part.iov_len -= rest;
   }
-  queued_bytes_.fetch_add(in_flight_.size(), std::memory_order_release);
-  return Status::ok();
-}
-
-Status Connection::queue(std::span<const OutFrame> frames) {
-  MutexLock lock(queue_mutex_);
-  for (const OutFrame& out : frames) {
-    const std::size_t bytes = kFrameBytes + out.frame.payload;
-    if (queued_bytes_.load(std::memory_order_relaxed) + bytes > kMostQueued)
-      return {Code::kPeerLost, fmt::format("it does not take what it asked for: {} MiB are queued",
-                                           kMostQueued >> 20)};
-    FrameHeader header;
-    write_header(out.frame, header);
-    queue_.insert(queue_.end(), header.begin(), header.end());
-    const auto* payload = static_cast<const std::byte*>(out.payload);
-    if (out.frame.payload != 0) queue_.insert(queue_.end(), payload, payload + out.frame.payload);
-    queued_bytes_.fetch_add(bytes, std::memory_order_release);
-  }
-  return Status::ok();
-}
-
-void Connection::send_queued() {
-  // Repeats if another thread queued while this thread held the stream.
-  while (has_queued() && sending_.try_lock()) {
-    const std::lock_guard<std::mutex> lock(sending_, std::adopt_lock);
-    const std::size_t before = queued_bytes_.load(std::memory_order_acquire);
-    if (!write_queue(Waiting::kNo).is_ok()) static_cast<void>(not_sent(SendMode::kQueue));
-    if (queued_bytes_.load(std::memory_order_acquire) >= before) break;  // the stream is full
-  }
-}
-
-void Connection::say_goodbye() {
-  const OutFrame bye{{.type = FrameType::kBye, .region = {}}, nullptr};
-  if (!send({&bye, 1}, SendMode::kQueue).is_ok()) return;
-  const Deadline deadline = Deadline::after(kGoodbyeLimit);
-  for (send_queued(); has_queued() && !deadline.has_passed(); send_queued()) {
-    pollfd one{descriptor(), POLLOUT, 0};
-    ::poll(&one, 1, 1);
-    std::this_thread::yield();
-  }
-}
-
-// The caller holds sending_. Calls the stream once.
-Status Connection::write_queue(Waiting waiting) {
-  if (in_flight_done_ == in_flight_.size()) {
-    MutexLock lock(queue_mutex_);
-    in_flight_.clear();
-    in_flight_done_ = 0;
-    std::swap(in_flight_, queue_);
-  }
-  const iovec part{in_flight_.data() + in_flight_done_, in_flight_.size() - in_flight_done_};
-  if (part.iov_len == 0) return Status::ok();
-  const ssize_t sent = stream_->send({&part, 1}, waiting);
-  if (sent < 0) return ended();
-  in_flight_done_ += static_cast<std::size_t>(sent);
-  queued_bytes_.fetch_sub(static_cast<std::size_t>(sent), std::memory_order_release);
-  return Status::ok();
-}
-
-// Applies faults in a thread that waits for an answer; the progress thread does it by itself.
-bool Connection::hold(Waiting waiting) const {
-  if (!has_faults() || waiting == Waiting::kNo) return true;
-  pollfd one{descriptor(), POLLIN, 0};
-  constexpr auto kMs = static_cast<int>(kStreamWait.count());
-  if (faults_->silent.load()) one.fd = -1;
-  if ((one.fd < 0 || !stream_->has_buffered()) && ::poll(&one, 1, kMs) <= 0) return false;
-  std::this_thread::sleep_for(faults_->hold());
+  for (std::size_t i = 0; i < frame_count_; ++i)
+    if (parcels_[i] != nullptr && --parcels_[i]->frames == 0) engine_.notify();
+  clear_batch();
   return true;
 }
 
-Result<Connection::Received> Connection::receive(Waiting waiting) {
-  if (!hold(waiting)) return Received{};
+// Sends what is queued until the stream is full.
+void Connection::flush() {
+  engine_.assert_turn();
+  std::size_t sent = 0;
+  while (has_unsent()) {
+    while (!queue_.empty() && next_part_ == 0 && has_room_for(queue_.front().out)) {
+      Queued& next = queue_.front();
+      copied_bytes_ -= next.copy.size();
+      seal(next.out, std::move(next.copy), next.parcel);
+      queue_.pop_front();
+    }
+    const std::size_t bytes = batch_bytes_;
+    if (!write()) return;
+    sent += bytes;
+    if (sent >= kMostAtOnce && has_unsent()) return engine_.call_again(id_);
+  }
+}
+
+// What the peer has sent last explains more than the failed send: on_ready() reads it first.
+void Connection::fail_sending() {
+  engine_.assert_turn();
+  is_broken_ = true;
+  queue_.clear();
+  clear_batch();
+  engine_.call_again(id_);
+}
+
+Status Connection::submit(std::span<const OutFrame> frames, Parcel* parcel) {
+  engine_.assert_turn();
+  if (parcel != nullptr) parcel->frames += frames.size();
+  if (is_closed_ || is_broken_) return Status::ok();
+  std::size_t sent = 0;
+  while (!frames.empty() && !has_unsent() && sent < kMostAtOnce) {
+    while (!frames.empty() && has_room_for(frames.front())) {
+      seal(frames.front(), {}, parcel);
+      frames = frames.subspan(1);
+    }
+    sent += batch_bytes_;
+    if (!write()) break;
+  }
+  if (is_broken_) return Status::ok();
+  if (parcel == nullptr) own_rest(nullptr);
+  for (const OutFrame& out : frames) MEMSPAN_PASS(enqueue(out, parcel));
+  if (sent >= kMostAtOnce && has_unsent()) engine_.call_again(id_);
+  if (has_unsent()) watch();
+  return Status::ok();
+}
+
+Status Connection::enqueue(const OutFrame& out, Parcel* parcel) {
+  Queued queued{out, {}, parcel};
+  if (parcel == nullptr && out.frame.payload != 0) {
+    if (copied_bytes_ + out.frame.payload > kMostCopied)
+      return {Code::kPeerLost, fmt::format("it does not take what it asked for: {} MiB are queued",
+                                           kMostCopied >> 20)};
+    copied_bytes_ += out.frame.payload;
+    queued.copy = Buffer(out.frame.payload);
+    std::memcpy(queued.copy.data(), out.payload, out.frame.payload);
+    queued.out.payload = queued.copy.data();
+  }
+  queue_.push_back(std::move(queued));
+  return Status::ok();
+}
+
+// Copies the rest of payloads in the batch that are in the memory of this parcel's caller.
+void Connection::own_rest(const Parcel* parcel) {
+  for (std::size_t frame = next_part_ / 2; frame < frame_count_; ++frame) {
+    iovec& payload = parts_[2 * frame + 1];
+    if (parcels_[frame] != parcel || copies_[frame].size() != 0 || payload.iov_len == 0) continue;
+    copies_[frame] = Buffer(payload.iov_len);
+    std::memcpy(copies_[frame].data(), payload.iov_base, payload.iov_len);
+    payload.iov_base = copies_[frame].data();
+  }
+}
+
+void Connection::withdraw(Parcel& parcel) {
+  own_rest(&parcel);
+  std::replace(parcels_.begin(), parcels_.begin() + static_cast<std::ptrdiff_t>(frame_count_),
+               &parcel, static_cast<Parcel*>(nullptr));
+  std::erase_if(queue_, [&](const Queued& queued) { return queued.parcel == &parcel; });
+  parcel.frames = 0;
+}
+
+// ---- receiving
+
+void Connection::on_ready(std::uint32_t events) {
+  if (is_closed_ || is_held_back(events)) return;
+  if (has_unsent()) flush();
+  Status status = receive_some();
+  if (status.is_ok()) status = check_life();
+  finish(status);
+}
+
+bool Connection::look() {
+  engine_.assert_turn();
+  if (is_closed_ || has_faults()) return false;
+  const std::size_t waiting = frame_count_ + queue_.size();
+  if (waiting != 0) flush();
+  const std::uint64_t before = received_ + reader_.frames();
+  const Result<bool> more = receive();
+  if (more.is_ok() && received_ + reader_.frames() == before) {
+    if (waiting != 0 && !has_unsent()) watch();
+    return frame_count_ + queue_.size() != waiting;
+  }
+  if (more.is_ok() && *more && stream_->has_buffered()) engine_.call_again(id_);
+  finish(more.status());
+  return true;
+}
+
+// The status of receiving. The owner may destroy this.
+void Connection::finish(const Status& received) {
+  const Status status = received.is_ok() && !is_closed_ ? owner_.after_look() : received;
+  if (is_closed_) return;
+  if (status.is_ok()) return watch();
+  close();
+  owner_.on_end(status);
+}
+
+// Others have their turn after a while.
+Status Connection::receive_some() {
+  engine_.assert_turn();
+  const std::uint64_t first = received_;
+  bool more = true;
+  while (more && !is_closed_ && received_ - first < kMostAtOnce) {
+    if (heeds_deliveries_ && core_.deliveries.bytes() > kMostUndelivered) break;
+    const Result<bool> received = receive();
+    if (!received.is_ok()) return received.status();
+    more = *received;
+  }
+  if (more)
+    engine_.call_again(id_);
+  else if (is_broken_)
+    return ended();
+  return Status::ok();
+}
+
+// Receives once. True: more may have arrived.
+Result<bool> Connection::receive() {
+  if (reader_.is_waiting()) {
+    MEMSPAN_PASS(reader_.received(0));
+    return !reader_.is_waiting();
+  }
   std::array<iovec, 2> places;
   const std::size_t count = reader_.prepare(places);
   std::size_t room = 0;
   for (std::size_t i = 0; i < count; ++i) room += places[i].iov_len;
-  ssize_t got = 0;
-  const auto has_come = [&] {
-    return (got = stream_->receive({places.data(), count}, Waiting::kNo)) != 0;
-  };
-  if (waiting == Waiting::kNo || has_faults() || !spin_.wait(has_come))
-    got = stream_->receive({places.data(), count}, waiting);
-  const bool is_hidden = got > 0 && stream_->has_buffered();
-  if (got > 0)
-    received_.store(received() + static_cast<std::uint64_t>(got), std::memory_order_relaxed);
+  const bool was_opening = stream_->is_opening();
+  const ssize_t got = stream_->receive({places.data(), count});
+  const auto bytes = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
   const std::uint64_t before = reader_.frames();
-  MEMSPAN_PASS(reader_.received(static_cast<std::size_t>(std::max<ssize_t>(got, 0))));
+  received_ += bytes;
+  MEMSPAN_PASS(reader_.received(bytes));
   if (got < 0) return ended();
-  if (has_faults()) {
-    if (faults_->cut_after != 0 && reader_.frames() >= faults_->cut_after) {
-      cut();
-      return ended();
-    }
-    const std::uint64_t all =
-        faults_->received.fetch_add(reader_.frames() - before) + reader_.frames() - before;
-    if (faults_->silent_after != 0 && all >= faults_->silent_after) faults_->silent.store(true);
-  }
-  return Received{static_cast<std::size_t>(got), static_cast<std::size_t>(got) < room, is_hidden};
+  if (was_opening && !stream_->is_opening()) flush();
+  if (has_faults()) MEMSPAN_PASS(count_for_faults(reader_.frames() - before));
+  const bool is_all = bytes < room && !(bytes > 0 && stream_->has_buffered());
+  return !is_all && !reader_.is_waiting();
+}
+
+// ---- signs of life
+
+void Connection::expect_life(bool sends_beats) {
+  if (heartbeat_.has_begun() || core_.options.silence_limit == Duration::max()) return;
+  sends_beats_ = sends_beats;
+  heartbeat_.begin(Clock::now());
+  if (sends_beats) static_cast<void>(submit({&kBeat, 1}, nullptr).is_ok());
+  wake_at(heartbeat_.next());
+}
+
+Status Connection::check_life() {
+  if (!heartbeat_.has_begun()) return Status::ok();
+  const auto now = Clock::now();
+  if (!heartbeat_.is_due(now)) return Status::ok();
+  if (reader_.is_waiting()) ++unread_looks_;  // this side does not listen
+  MEMSPAN_PASS(heartbeat_.look(now, received_ + unread_looks_));
+  if (sends_beats_) MEMSPAN_PASS(submit({&kBeat, 1}, nullptr));
+  wake_at(heartbeat_.next());
+  return Status::ok();
+}
+
+// ---- injected faults
+
+bool Connection::has_faults() const {
+  return core_.options.faults != nullptr && core_.options.faults->is_any();
+}
+
+// Bytes that have arrived are handled later, or not at all.
+bool Connection::is_held_back(std::uint32_t events) {
+  if (!has_faults()) return false;
+  const auto now = Clock::now();
+  if (held_until_ != Clock::time_point{} && now < held_until_) return true;
+  if (std::exchange(held_until_, Clock::time_point{}) != Clock::time_point{}) return false;
+  const Faults& faults = *core_.options.faults;
+  const Duration hold = faults.silent.load() ? std::chrono::hours(1) : faults.hold();
+  if ((events & EPOLLIN) == 0 || hold == Duration::zero()) return false;
+  held_until_ = now + hold;
+  wake_at(held_until_);
+  watch();
+  return true;
+}
+
+Status Connection::count_for_faults(std::uint64_t frames) {
+  Faults& faults = *core_.options.faults;
+  if (faults.cut_after != 0 && reader_.frames() >= faults.cut_after) return ended();
+  const std::uint64_t all = faults.received.fetch_add(frames) + frames;
+  if (faults.silent_after != 0 && all >= faults.silent_after) faults.silent.store(true);
+  return Status::ok();
 }
 
 }  // namespace memspan

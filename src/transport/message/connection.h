@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames over one stream. Sending and receiving are independent of each other.
-//
-// A thread in a user's call may wait while the stream is full. A thread that serves peers must not:
-// two processes that serve each other would wait forever. Bytes that it cannot send at once are
-// queued. They are sent by the next sender or when the stream is writable.
+// Frames over one connection. Nothing waits: what the stream does not take is queued, and sent when
+// it has room.
 #pragma once
 
 #include <array>
-#include <atomic>
+#include <cstdint>
+#include <deque>
 #include <memory>
-#include <mutex>
 #include <span>
-#include <vector>
 
-#include "core/adaptive_spin.h"
-#include "core/clock.h"
-#include "core/mutex.h"
+#include "core/buffer.h"
 #include "core/status.h"
 #include "transport/message/carrier.h"
-#include "transport/message/faults.h"
+#include "transport/message/engine.h"
 #include "transport/message/frame_reader.h"
-#include "transport/message/protocol.h"
+#include "transport/message/heartbeat.h"
+#include "transport/message/message_core.h"
+#include "transport/message/session.h"
 
 namespace memspan {
 
@@ -30,85 +26,111 @@ struct OutFrame {
   const void* payload = nullptr;
 };
 
-enum class SendMode : std::uint8_t {
-  kWait,   // returns when the carrier has all
-  kQueue,  // never waits; copies what does not fit, and drops it if the peer is lost
+// On the stack of a call: how many of its frames a connection still has to send. Their payloads are
+// in the caller's memory.
+struct Parcel {
+  std::size_t frames = 0;
 };
 
-// Thread-safe, except for functions of the receiving thread.
-class Connection {
+// The owner of a connection. Called with the turn.
+class ConnectionOwner {
  public:
-  Connection(std::unique_ptr<ByteStream> stream, const Session& session, FrameSink& sink,
-             std::shared_ptr<Faults> faults);
+  virtual ~ConnectionOwner() = default;
+  // After frames were handled, and when a timer has come. A failure ends the connection.
+  virtual Status after_look() { return Status::ok(); }
+  // The connection has ended, after the peer's last frames. kPeerLost: the connection is cut; other
+  // codes: the peer broke the protocol. The owner may destroy the connection.
+  virtual void on_end(const Status& why) = 0;
+};
 
-  int descriptor() const { return stream_->descriptor(); }
-  bool is_opening() const { return stream_->is_opening(); }
+// All functions require the turn.
+class Connection final : public Source, public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(MessageCore& core, std::unique_ptr<ByteStream> stream, const Session& session,
+             FrameSink& sink, ConnectionOwner& owner);
+
+  // The engine watches it from now on.
+  Status start();
+  // Ends it; the owner is not called any more.
+  void close();
+  bool is_closed() const { return is_closed_; }
+  Engine::Id id() const { return id_; }
   std::size_t window() const { return stream_->window(); }
   const Nonce& nonce() const { return session_.nonce(); }
-  // Any thread may call it; waiting threads return.
-  void cut() { stream_->cut(); }
 
-  // Frames of one call stay together. kPeerLost: the connection has ended and the mode is kWait, or
-  // too much is queued. With kQueue only receive() reports the end, after the peer's last frames.
-  // After kTimeout or an interrupt the connection is intact: begun frames are queued, others
-  // are dropped.
-  Status send(std::span<const OutFrame> frames, SendMode mode,
-              const Deadline& deadline = Deadline::never());
-  // Sends queued bytes until the stream is full.
-  void send_queued();
-  // Sends that the connection ends on purpose, and what is queued before it. Tries for a moment:
-  // the stream may be full, or another thread may hold it.
-  void say_goodbye();
-  bool has_queued() const { return queued_bytes_.load(std::memory_order_acquire) != 0; }
+  // Frames of one call stay together. The rest that the stream does not take stays in the caller's
+  // memory until parcel->frames is 0 or withdraw(); without a parcel it is copied. kPeerLost: too
+  // much is queued. If the connection is cut, only on_end() says so.
+  Status submit(std::span<const OutFrame> frames, Parcel* parcel);
+  // Drops the frames of the parcel, except those that have their numbers: their rest is copied.
+  void withdraw(Parcel& parcel);
+  bool has_unsent() const { return frame_count_ != 0 || !queue_.empty(); }
 
-  // Bytes received. Any thread may call it.
-  std::uint64_t received() const { return received_.load(std::memory_order_relaxed); }
+  // From now on the peer is lost if it is silent for the limit (heartbeat.h). `sends_beats`: this
+  // side asks for signs of life.
+  void expect_life(bool sends_beats);
+  // Reads no more while many messages wait for their handler.
+  void heed_deliveries() { heeds_deliveries_ = true; }
+  // Calls the owner's side soon.
+  void call_again();
+  void wake_at(Clock::time_point when);
 
-  // The right to receive, for one thread at a time.
-  bool try_own() { return !is_owned_.exchange(true, std::memory_order_acquire); }
-  void disown() { is_owned_.store(false, std::memory_order_release); }
-  struct Received {
-    std::size_t bytes = 0;
-    bool is_all = true;      // nothing more has arrived
-    bool is_hidden = false;  // the descriptor does not show the rest
-  };
-  // Receives once and handles the frames. kPeerLost: the connection has ended; other codes: the
-  // peer broke the protocol. Only the owner calls it.
-  Result<Received> receive(Waiting waiting);
+  void on_ready(std::uint32_t events) override;
+  bool look() override;
 
  private:
   static constexpr std::size_t kFramesAtOnce = 16;
+  struct Queued {
+    OutFrame out;
+    Buffer copy;  // of the payload
+    Parcel* parcel;
+  };
 
-  bool has_faults() const { return faults_ != nullptr && faults_->is_any(); }
-  bool hold(Waiting waiting) const;
-  Status send_some(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline);
-  void write_header(const Frame& frame, FrameHeader& out) MEMSPAN_REQUIRES(queue_mutex_);
-  std::size_t number(std::span<const OutFrame> frames, std::span<FrameHeader> headers,
-                     std::span<iovec> parts) MEMSPAN_REQUIRES(queue_mutex_);
-  Status write(std::span<iovec> parts, SendMode mode, const Deadline& deadline);
-  Status queue(std::span<const OutFrame> frames);
-  Status not_sent(SendMode mode);
-  Status append(std::span<const iovec> parts);
-  Status write_queue(Waiting waiting);
+  bool has_faults() const;
+  bool is_held_back(std::uint32_t events);
+  bool has_room_for(const OutFrame& out) const;
+  void seal(const OutFrame& out, Buffer copy, Parcel* parcel);
+  bool write();
+  void clear_batch() { frame_count_ = next_part_ = batch_bytes_ = 0; }
+  void flush();
+  void fail_sending();
+  Status enqueue(const OutFrame& out, Parcel* parcel);
+  void own_rest(const Parcel* parcel);
+  Status receive_some();
+  Result<bool> receive();
+  Status check_life();
+  Status count_for_faults(std::uint64_t frames);
+  void finish(const Status& received);
+  void watch();
 
+  MessageCore& core_;
+  Engine& engine_;
   const std::unique_ptr<ByteStream> stream_;
-  FrameSink& sink_;
-  const std::shared_ptr<Faults> faults_;
+  ConnectionOwner& owner_;
   Session session_;
   FrameReader reader_;
-  // For the owner. It spins even on one core: a waiting thread has nothing else to do.
-  AdaptiveSpin spin_{true};
-  std::atomic<bool> is_owned_{false};
-  std::atomic<std::uint64_t> received_{0};
+  Engine::Id id_ = 0;
+  bool is_closed_ = false;
+  bool is_broken_ = false;  // the stream takes nothing any more
+  bool heeds_deliveries_ = false;
+  bool sends_beats_ = false;
+  std::uint64_t received_ = 0;  // bytes
+  std::uint64_t unread_looks_ = 0;
+  Heartbeat heartbeat_;
+  Clock::time_point held_until_{};  // a fault
 
-  std::mutex sending_;                // of the stream; held while a user's thread waits in send()
-  std::vector<std::byte> in_flight_;  // taken from the queue; guarded by sending_
-  std::size_t in_flight_done_ = 0;
-
-  Mutex queue_mutex_;  // held briefly
-  std::vector<std::byte> queue_ MEMSPAN_GUARDED_BY(queue_mutex_);
-  std::uint32_t sequence_ MEMSPAN_GUARDED_BY(queue_mutex_) = 0;
-  std::atomic<std::size_t> queued_bytes_{0};  // of queue_ and in_flight_
+  // The batch: frames that have their numbers, in the order of the stream. It is sent before
+  // anything else. Each frame has two parts, header and payload.
+  std::array<FrameHeader, kFramesAtOnce> headers_;
+  std::array<iovec, 2 * kFramesAtOnce> parts_;
+  std::array<Buffer, kFramesAtOnce> copies_;
+  std::array<Parcel*, kFramesAtOnce> parcels_;
+  std::size_t frame_count_ = 0;
+  std::size_t next_part_ = 0;  // the first one that is not sent completely
+  std::size_t batch_bytes_ = 0;
+  std::uint32_t sequence_ = 0;
+  std::deque<Queued> queue_;
+  std::size_t copied_bytes_ = 0;  // of queue_
 };
 
 }  // namespace memspan

@@ -57,7 +57,8 @@ Result<std::size_t> FrameReader::take_header(std::size_t from) {
 
 Status FrameReader::handle_buffer() {
   std::size_t at = 0;
-  while (at < filled_) {
+  is_waiting_ = false;
+  while (at < filled_ && !is_waiting_) {
     if (in_payload_ && frame_.payload <= kMostWords) {
       if (filled_ - at < frame_.payload) break;
       std::byte* target = sink_.pin();
@@ -76,6 +77,8 @@ Status FrameReader::handle_buffer() {
       if (payload_done_ == frame_.payload) MEMSPAN_PASS(finish_payload());
     } else if (filled_ - at < kFrameBytes) {
       break;
+    } else if (sink_.must_wait(static_cast<FrameType>(buffer_[at]))) {
+      is_waiting_ = true;
     } else {
       MEMSPAN_TRY_ASSIGN(at, take_header(at), "receiving");
     }

@@ -29,10 +29,10 @@ class FrameSink {
   virtual void unpin() = 0;
   // The whole frame has arrived.
   virtual Status end(const Frame& frame) = 0;
+  // Whether a frame of this type has to wait. Then received(0) is to be called later.
+  virtual bool must_wait([[maybe_unused]] FrameType type) { return false; }
   // The sender of the first frame does not know the secret. The connection ends.
   virtual void on_stranger([[maybe_unused]] const Status& why) {}
-  // The stream is full, and the sending thread is about to wait.
-  virtual void on_full() {}
 };
 
 // One thread at a time.
@@ -48,6 +48,8 @@ class FrameReader {
   Status received(std::size_t bytes);
 
   std::uint64_t frames() const { return frames_; }
+  // Whether the sink lets the next frame wait. Receive nothing before.
+  bool is_waiting() const { return is_waiting_; }
   // Whether a part of a frame has arrived.
   bool has_part() const { return in_payload_ || filled_ > 0; }
 
@@ -67,6 +69,7 @@ class FrameReader {
   bool is_pinned_ = false;
   Frame frame_;
   bool in_payload_ = false;
+  bool is_waiting_ = false;
   std::uint32_t payload_done_ = 0;
   std::uint64_t frames_ = 0;
 };

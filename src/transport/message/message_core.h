@@ -4,19 +4,21 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
 
-#include "core/mutex.h"
 #include "core/siphash.h"
+#include "transport/message/deliveries.h"
+#include "transport/message/engine.h"
 #include "transport/message/message_transport.h"
 #include "transport/message/owner_side.h"
-#include "transport/message/progress.h"
 #include "transport/message/region_table.h"
 
 namespace memspan {
+
+class Requester;
 
 // Thread-safe. Outlives all its users.
 struct MessageCore {
@@ -33,30 +35,32 @@ struct MessageCore {
   std::atomic<std::uint64_t> native_gets{0};
   std::atomic<std::uint64_t> native_keys{0};  // given to peers
   std::atomic<bool> ends{false};  // the transport is being destroyed: report no more losses
-  std::unique_ptr<Progress> progress;
+  std::unique_ptr<Engine> engine;
+  Deliveries deliveries{options.handlers};
 
+  // The rest requires the turn.
+  std::multimap<int, Requester*> requesters;  // that have a link, by number
   // Peers that are no longer admitted. The set only grows: a number belongs to one peer forever.
-  void exclude(int peer) MEMSPAN_EXCLUDES(mutex) {
-    MutexLock lock(mutex);
-    excluded.insert(peer);
-  }
-  bool is_excluded(int peer) MEMSPAN_EXCLUDES(mutex) {
-    MutexLock lock(mutex);
-    return excluded.contains(peer);
-  }
+  std::set<int> excluded;
 
-  Mutex mutex;
-  std::set<int> excluded MEMSPAN_GUARDED_BY(mutex);
-
+  void forget_requester(int number, const Requester* one) {
+    auto [found, end] = requesters.equal_range(number);
+    while (found != end && found->second != one) ++found;
+    if (found != end) requesters.erase(found);
+  }
   // Reports "PE 3 on host b: why" to the handler, unless the transport ends.
   void tell_lost(int peer, const Status& why) {
     if (ends.load(std::memory_order_acquire)) return;
     peers_lost.fetch_add(1, std::memory_order_relaxed);
-    if (options.handlers.on_peer_lost) options.handlers.on_peer_lost(peer, why);
+    deliveries.add_loss(peer, why);
+    engine->assert_turn();
+    engine->request_after_turn();
   }
   void tell_left(int peer) {
     if (ends.load(std::memory_order_acquire)) return;
-    if (options.handlers.on_peer_left) options.handlers.on_peer_left(peer);
+    deliveries.add_departure(peer);
+    engine->assert_turn();
+    engine->request_after_turn();
   }
 };
 

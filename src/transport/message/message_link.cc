@@ -88,7 +88,7 @@ Status MessageLink::put(OperationContext& context, const RemotePlace& to, const 
   use(context, *this);
   const auto done = native_.put(context, to, from, bytes);
   if (!done.is_ok()) return done.status();
-  PutBatch batch(*requester_, context);
+  PutBatch batch(requester_, context);
   MEMSPAN_PASS(batch.add({to.region, to.offset + *done},
                          static_cast<const std::byte*>(from) + *done, bytes - *done));
   return batch.post();
@@ -100,17 +100,17 @@ Result<std::uint64_t> MessageLink::ask(OperationContext& context, void* to, cons
   std::uint64_t last = 0;
   for (std::size_t done = 0; done < bytes;) {
     const std::size_t piece = std::min<std::size_t>(bytes - done, kGetPiece);
-    const auto asked = requester_->request({{.type = FrameType::kGet,
-                                             .region = from.region.id,
-                                             .offset = from.offset + done,
-                                             .length = piece},
-                                            static_cast<std::byte*>(to) + done,
-                                            context.id(),
-                                            completion},
-                                           deadline);
+    const auto asked = requester_.request({{.type = FrameType::kGet,
+                                            .region = from.region.id,
+                                            .offset = from.offset + done,
+                                            .length = piece},
+                                           static_cast<std::byte*>(to) + done,
+                                           context.id(),
+                                           completion},
+                                          deadline);
     if (!asked.is_ok()) {
       // Earlier pieces would write to memory and a completion of the caller.
-      if (completion != nullptr) requester_->abandon(completion);
+      if (completion != nullptr) requester_.abandon(completion);
       return asked.status();
     }
     last = *asked;
@@ -129,7 +129,7 @@ Status MessageLink::get(OperationContext& context, void* to, const RemotePlace& 
   const auto last = ask(context, static_cast<std::byte*>(to) + *done,
                         {from.region, from.offset + *done}, bytes - *done, &completion, deadline);
   if (!last.is_ok()) return last.status();
-  MEMSPAN_PASS(requester_->wait(*last, deadline, &completion));
+  MEMSPAN_PASS(requester_.wait(*last, deadline, &completion));
   return std::move(completion.status);
 }
 
@@ -153,7 +153,7 @@ Status MessageLink::put_signal(OperationContext& context, const RemotePlace& to,
   const AtomicKind kind = op == SignalOp::kSet ? AtomicKind::kSet : AtomicKind::kAdd;
   const auto done = native_.put(context, to, from, bytes);
   if (!done.is_ok()) return done.status();
-  PutBatch batch(*requester_, context);
+  PutBatch batch(requester_, context);
   MEMSPAN_PASS(batch.add({to.region, to.offset + *done},
                          static_cast<const std::byte*>(from) + *done, bytes - *done));
   MEMSPAN_PASS(batch.add({atomic_frame(context, {kind, sizeof value, value}, signal,
@@ -169,7 +169,7 @@ Status MessageLink::move(OperationContext& context, MoveDirection direction,
                        {*piece.region, piece.offset}, piece.bytes));
   if (direction == MoveDirection::kPut) {
     use(context, *this);
-    PutBatch batch(*requester_, context);
+    PutBatch batch(requester_, context);
     for (const MovePiece& piece : pieces)
       MEMSPAN_PASS(batch.add({*piece.region, piece.offset}, piece.local, piece.bytes));
     return batch.post();
@@ -183,7 +183,7 @@ Status MessageLink::move(OperationContext& context, MoveDirection direction,
     if (!asked.is_ok()) return asked.status();
     last = std::max(last, *asked);
   }
-  MEMSPAN_PASS(requester_->wait(last, deadline, &completion));
+  MEMSPAN_PASS(requester_.wait(last, deadline, &completion));
   return std::move(completion.status);
 }
 
@@ -194,28 +194,28 @@ Status MessageLink::atomic(OperationContext& context, const AtomicOp& op, const 
   if (fetched == nullptr) {
     use(context, *this);
     const OutFrame frame{atomic_frame(context, op, at, 0), nullptr};
-    return requester_->post({&frame, 1}, SendMode::kWait, deadline);
+    return requester_.post({&frame, 1}, SendMode::kWait, deadline);
   }
   Completion completion;
-  const auto asked = requester_->request(
+  const auto asked = requester_.request(
       {atomic_frame(context, op, at, kWantsAnswer), nullptr, context.id(), &completion}, deadline);
   if (!asked.is_ok()) return asked.status();
-  MEMSPAN_PASS(requester_->wait(*asked, deadline, &completion));
+  MEMSPAN_PASS(requester_.wait(*asked, deadline, &completion));
   *fetched = completion.value;
   return std::move(completion.status);
 }
 
 std::uint64_t MessageLink::start_quiet(OperationContext& context) {
-  const auto asked = requester_->request_quiet(context.id(), context.deadline());
+  const auto asked = requester_.request_quiet(context.id(), context.deadline());
   if (asked.is_ok()) return *asked;
-  requester_->note_failure(context.id(), asked.status());
+  requester_.note_failure(context.id(), asked.status());
   return 0;
 }
 
 Status MessageLink::finish_quiet(OperationContext& context, std::uint64_t ticket) {
   // 0: the request failed, and the reason is noted.
-  if (ticket != 0) MEMSPAN_PASS(requester_->wait(ticket, context.deadline(), nullptr));
-  return requester_->take_failure(context.id());
+  if (ticket != 0) MEMSPAN_PASS(requester_.wait(ticket, context.deadline(), nullptr));
+  return requester_.take_failure(context.id());
 }
 
 Status MessageLink::send(const MessageTag& tag, std::span<const std::byte> bytes, SendMode mode,
@@ -230,7 +230,7 @@ Status MessageLink::send(const MessageTag& tag, std::span<const std::byte> bytes
                           .operand = tag.id,
                           .compare = tag.sequence},
                          bytes.data()};
-  return requester_->post({&message, 1}, mode, deadline);
+  return requester_.post({&message, 1}, mode, deadline);
 }
 
 }  // namespace memspan

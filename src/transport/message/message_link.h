@@ -14,9 +14,8 @@ namespace memspan {
 class MessageLink final : public Link {
  public:
   // `access` may be null.
-  MessageLink(std::shared_ptr<Requester> requester, NativeAccess* access)
-      : requester_(std::move(requester)), native_(*requester_, access) {}
-  ~MessageLink() override { requester_->close(); }
+  MessageLink(MessageCore& core, const PeerAddress& address, NativeAccess* access)
+      : requester_(core, address), native_(requester_, access) {}
 
   Status attach(const RemoteRegion&) override { return Status::ok(); }
   std::byte* direct(const RemotePlace&) override { return nullptr; }
@@ -55,7 +54,7 @@ class MessageLink final : public Link {
   Result<std::uint64_t> ask(OperationContext& context, void* to, const RemotePlace& from,
                             std::size_t bytes, Completion* completion, const Deadline& deadline);
 
-  const std::shared_ptr<Requester> requester_;
+  Requester requester_;
   NativePath native_;
 };
 

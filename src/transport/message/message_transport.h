@@ -3,8 +3,8 @@
 // (docs/transports.md). The owner applies the frames of a connection in order. It checks region,
 // generation, bounds, width and alignment before it touches anything.
 //
-// Each process has one progress thread, asleep in epoll, which serves the peers at any time. A
-// thread that waits for an answer receives it itself.
+// One engine serves all connections (engine.h): on the thread of a call that waits, or else on its
+// own thread, asleep in epoll.
 #pragma once
 
 #include <cstdint>
@@ -23,16 +23,17 @@
 
 namespace memspan {
 
-// Each may be empty. The progress thread calls them, or a thread in a call of the transport or its
-// links, without any of its locks. They must not wait for a peer, but may use Link::send and
-// Transport::connect. Calls for one peer's messages never overlap.
+// Each may be empty. The engine's thread calls the first three, or a thread in progress(), one at a
+// time and in order, without a lock. They must not wait for a peer, but may use Link::post and
+// Transport::connect.
 struct MessageHandlers {
   std::function<void(int peer, const MessageTag& tag, Buffer bytes)> on_message;
   // A connection with the peer ended without a goodbye. May be called again for a peer.
   std::function<void(int peer, const Status& why)> on_peer_lost;
   // A link's peer has ended with a goodbye.
   std::function<void(int peer)> on_peer_left;
-  // Puts, atomics or messages of a peer were applied: threads that wait for words may recheck.
+  // Puts or atomics of a peer were applied: threads that wait for words may look again. Called with
+  // the engine's lock: it must not use the transport.
   std::function<void()> after_apply;
 };
 
@@ -65,7 +66,7 @@ class MessageTransport : public Transport {
   virtual std::vector<MessageCounter> counters() const = 0;
 };
 
-// Listens and starts the progress thread. Destruction says goodbye to the peers. The address()
+// Listens and starts the engine. Destruction says goodbye to the peers. The address()
 // contains a secret of 128 bits, which admits a process; give it only to peers.
 Result<std::unique_ptr<MessageTransport>> make_message_transport(MessageOptions options);
 

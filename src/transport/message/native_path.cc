@@ -13,7 +13,7 @@ namespace memspan {
 
 bool NativePath::is_on(const RemoteRegion& region) const {
   return access_ != nullptr && region.transport_key == kNativeRegion &&
-         !is_off_.load(std::memory_order_relaxed) && !Progress::is_serving();
+         !is_off_.load(std::memory_order_relaxed) && !Deliveries::is_running();
 }
 
 // Whether all bytes are in open, mapped windows. It opens no window for a few bytes.
@@ -62,7 +62,7 @@ Result<std::size_t> NativePath::move(const OperationContext& context, const Remo
   const GiveUp give_up = [&]() -> Status {
     MEMSPAN_PASS(requester_.lost());
     if (deadline.has_passed())
-      return {Code::kTimeout, fmt::format("{} did not take it in time", requester_.peer_name())};
+      return {Code::kTimeout, fmt::format("{} did not take it in time", requester_.name())};
     return is_interrupted() ? interruption() : Status::ok();
   };
   std::size_t done = 0;
@@ -75,13 +75,13 @@ Result<std::size_t> NativePath::move(const OperationContext& context, const Remo
     NativeMemory* const memory = found->get();
     if (memory == nullptr) break;
     MEMSPAN_PASS(requester_.settle(deadline));
-    requester_.core().progress->give_back();  // this thread may wait
+    requester_.core().engine->rest();  // this thread may wait
     const Status moved = move_piece(*memory, offset - begin, done, count, give_up);
     if (!moved.is_ok()) is_off_.store(true, std::memory_order_relaxed);
     // Messages move the rest, or the caller gets the reason.
     if (moved.code() == Code::kUnavailable) {
       log_line(LogLevel::kInfo, fmt::format("{} is reached by messages again: {}",
-                                            requester_.peer_name(), moved.message()));
+                                            requester_.name(), moved.message()));
       break;
     }
     MEMSPAN_PASS(moved);
@@ -127,13 +127,13 @@ Result<NativePath::Window> NativePath::ask(const RemoteRegion& region, std::uint
       access_->open({reinterpret_cast<const char*>(text.data()), std::size_t{completion.value}});
   if (!opened.is_ok()) {
     is_off_.store(true, std::memory_order_relaxed);
-    log_line(LogLevel::kInfo, fmt::format("{} is reached by messages only: {}",
-                                          requester_.peer_name(), opened.status().message()));
+    log_line(LogLevel::kInfo, fmt::format("{} is reached by messages only: {}", requester_.name(),
+                                          opened.status().message()));
     return Window();
   }
   log_line(LogLevel::kInfo,
            fmt::format("{}: large puts and gets use {}, from {} MiB of region {} on",
-                       requester_.peer_name(), (*opened)->lane(), begin >> 20, region.id.number));
+                       requester_.name(), (*opened)->lane(), begin >> 20, region.id.number));
   return Window(std::move(opened).value());
 }
 

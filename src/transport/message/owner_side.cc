@@ -102,13 +102,19 @@ Status OwnerSide::end(const Frame& frame) {
     case FrameType::kMessage:
       count(services_.counters.messages);
       has_applied_ = true;
-      if (services_.on_message)
-        services_.on_message(peer_, {frame.tag, frame.operand, frame.compare}, std::move(text_));
+      answers_.deliver({frame.tag, frame.operand, frame.compare}, std::move(text_));
       return Status::ok();
     default:
       said_goodbye_ = true;
       return Status::ok();
   }
+}
+
+// An answer says that all earlier messages were handled.
+bool OwnerSide::must_wait(FrameType type) {
+  const bool has_answer = type == FrameType::kGet || type == FrameType::kAtomic ||
+                          type == FrameType::kFlush || type == FrameType::kKey;
+  return has_answer && !answers_.is_delivered();
 }
 
 // Reports the reason to the peer.

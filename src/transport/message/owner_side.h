@@ -29,18 +29,23 @@ struct OwnerCounters {
   std::atomic<std::uint64_t> broken{0};  // connections that ended for bad frames
 };
 
-// Sends answers in order; `payload` may change when it returns.
+// What an owner side has for others.
 class AnswerSink {
  public:
   virtual ~AnswerSink() = default;
+  // Sends an answer, in order; `payload` may change when it returns.
   virtual Status answer(const Frame& frame, std::span<const std::byte> payload) = 0;
+  // A message for the handler.
+  virtual void deliver(const MessageTag& tag, Buffer bytes) = 0;
+  // Whether the handler has handled all messages. False: the sink calls the reader again when it
+  // has.
+  virtual bool is_delivered() { return true; }
 };
 
-// Shared by the owner sides of all connections. `on_message` and `native_key` may be empty.
+// Shared by the owner sides of all connections. `native_key` may be empty.
 struct OwnerServices {
   RegionTable& regions;
   OwnerCounters& counters;
-  std::function<void(int peer, const MessageTag& tag, Buffer bytes)> on_message;
   // Ok, or kAuth: not admitted.
   std::function<Status(const Hello& hello)> admit;
   // Returns the key by which a peer reaches memory without this process, or an empty string.
@@ -58,6 +63,7 @@ class OwnerSide final : public FrameSink {
   void unpin() override;
   Status end(const Frame& frame) override;
   void on_stranger(const Status& why) override;
+  bool must_wait(FrameType type) override;
 
   bool is_admitted() const { return is_admitted_; }
   bool said_goodbye() const { return said_goodbye_; }

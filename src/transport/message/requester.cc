@@ -5,13 +5,9 @@
 
 #include <algorithm>
 
-#include "core/interrupt.h"
-
 namespace memspan {
 namespace {
 
-// Retry delay if another thread is receiving.
-constexpr auto kAgain = std::chrono::milliseconds(1);
 // Bytes of frames that wait for a connection: far more than the notices of a large job.
 constexpr std::size_t kMostKept = std::size_t{4} << 20;
 // Limit of contexts with a failure that no call has taken.
@@ -20,6 +16,9 @@ constexpr std::size_t kMostFailures = 1024;
 // Bytes and frames that may be copied if the stream is full, to carry a quiet.
 constexpr std::size_t kMostWithQuiet = 16 << 10;
 constexpr std::size_t kMostFramesWithQuiet = 8;
+
+// A peer that hears no goodbye takes the end for a death. One that is stopped does not take it.
+constexpr Duration kGoodbyeLimit = std::chrono::milliseconds(20);
 
 FrameType answer_to(FrameType request) {
   switch (request) {
@@ -34,287 +33,247 @@ FrameType answer_to(FrameType request) {
   }
 }
 
+constexpr Frame kFlush{.type = FrameType::kFlush, .region = {}};
+
 }  // namespace
 
-Requester::Requester(MessageCore& core, PeerAddress peer)
-    : core_(core), peer_(std::move(peer)), heartbeat_(core.options.silence_limit) {}
-
-Result<Connection*> Requester::connect(const Deadline& deadline) {
-  while (true) {
-    if (Connection* there = connection_.load(std::memory_order_acquire)) return there;
-    MEMSPAN_PASS(begin_connecting());
-    core_.progress->give_back();
-    MutexLock lock(mutex_);
-    if (!lost_.is_ok()) return lost_;
-    if (connection_.load(std::memory_order_acquire) != nullptr) continue;
-    if (deadline.has_passed())
-      return Status(Code::kTimeout,
-                    fmt::format("connecting to {}: it has not answered in time", peer_.name));
-    if (is_interrupted(mutex_)) return interruption();
-    ++waiting_;
-    changed_.wait_until(mutex_, deadline.within(kStreamWait));
-    --waiting_;
+// A connection that begins, and the frames to be sent when it is open.
+class Requester::Connecting final : public Source {
+ public:
+  struct Kept {
+    Frame frame;
+    std::vector<std::byte> payload;
+  };
+  Connecting(Requester& peer, std::unique_ptr<Opening> made, const SipKey& key, Duration limit)
+      : opening(std::move(made)), secret(key), until(Deadline::after(limit)), peer_(&peer) {}
+  void on_ready(std::uint32_t) override {
+    if (peer_ == nullptr) return;
+    peer_->engine_.assert_turn();
+    peer_->go_on_connecting();
   }
+  void end() {
+    peer_->engine_.assert_turn();
+    peer_->engine_.remove(id);
+    peer_ = nullptr;
+  }
+
+  const std::unique_ptr<Opening> opening;
+  const SipKey secret;
+  const Deadline until;
+  Engine::Id id = 0;
+  std::vector<Kept> kept;
+  std::size_t kept_bytes = 0;
+
+ private:
+  Requester* peer_;
+};
+
+Requester::Requester(MessageCore& core, PeerAddress address)
+    : core_(core), engine_(*core.engine), address_(std::move(address)) {
+  const Turn turn(engine_);
+  core_.requesters.emplace(address_.peer, this);
+}
+
+Requester::~Requester() {
+  close();
+}
+
+// ---- connecting
+
+Status Requester::await_open(const Deadline& deadline) {
+  if (!lost_.is_ok()) return lost_;
+  if (connection_ != nullptr) return Status::ok();
+  MEMSPAN_PASS(begin_connecting());
+  const Status ended =
+      engine_.wait([this] { return connection_ != nullptr || !lost_.is_ok(); }, deadline);
+  if (!lost_.is_ok()) return lost_;
+  if (ended.code() == Code::kTimeout)
+    return {Code::kTimeout,
+            fmt::format("connecting to {}: it has not answered in time", address_.name)};
+  return ended;
 }
 
 // Begins unless it has begun.
 Status Requester::begin_connecting() {
-  {
-    MutexLock lock(connecting_mutex_);
-    if (connecting_ != nullptr || connection_.load(std::memory_order_acquire) != nullptr)
-      return Status::ok();
-    {
-      MutexLock state(mutex_);
-      if (!lost_.is_ok()) return lost_;
-    }
-    const std::size_t slash = peer_.address.find('/');
-    if (slash == std::string::npos)
-      return Status(Code::kUnreachable, fmt::format("{} has no address for messages", peer_.name));
-    const auto secret = SipKey::from_hex(std::string_view(peer_.address).substr(0, slash));
-    if (!secret)
-      return Status(Code::kInvalidArgument,
-                    fmt::format("the address of {} for messages does not begin with a secret of 32 "
-                                "hexadecimal digits",
-                                peer_.name));
-    const std::string where = fmt::format("connecting to {}", peer_.name);
-    MEMSPAN_TRY_ASSIGN(std::unique_ptr<Opening> opening,
-                       core_.options.carrier->connect(peer_.address.substr(slash + 1)), where);
-    MEMSPAN_TRY_ASSIGN(const Progress::Id watched,
-                       core_.progress->add(opening->descriptor(), shared_from_this()), where);
-    connecting_ = std::make_unique<Connecting>();
-    connecting_->opening = std::move(opening);
-    connecting_->secret = *secret;
-    connecting_->until = Deadline::after(core_.options.connect_limit);
-    connecting_->watched = watched;
-  }
-  return go_on_connecting();
+  if (!lost_.is_ok()) return lost_;
+  if (connecting_ != nullptr || connection_ != nullptr) return Status::ok();
+  const std::size_t slash = address_.address.find('/');
+  if (slash == std::string::npos)
+    return {Code::kUnreachable, fmt::format("{} has no address for messages", address_.name)};
+  const auto secret = SipKey::from_hex(std::string_view(address_.address).substr(0, slash));
+  if (!secret)
+    return {Code::kInvalidArgument,
+            fmt::format("the address of {} for messages does not begin with a secret of 32 "
+                        "hexadecimal digits",
+                        address_.name)};
+  const std::string where = fmt::format("connecting to {}", address_.name);
+  MEMSPAN_TRY_ASSIGN(std::unique_ptr<Opening> opening,
+                     core_.options.carrier->connect(address_.address.substr(slash + 1)), where);
+  auto begun =
+      std::make_shared<Connecting>(*this, std::move(opening), *secret, core_.options.connect_limit);
+  MEMSPAN_TRY_ASSIGN(begun->id, engine_.add(begun->opening->descriptor(), begun), where);
+  connecting_ = std::move(begun);
+  go_on_connecting();
+  return lost_;
 }
 
 // The peer listened before it gave its address: if it cannot be reached, it is lost.
-Status Requester::go_on_connecting() {
+void Requester::go_on_connecting() {
+  const std::shared_ptr<Connecting> now = connecting_;
+  auto stream = now->opening->step();
   Status failed;
-  {
-    MutexLock lock(connecting_mutex_);
-    if (connecting_ == nullptr) return Status::ok();
-    auto stream = connecting_->opening->step();
-    if (stream.is_ok() && *stream == nullptr && !connecting_->until.has_passed()) {
-      core_.progress->watch(connecting_->watched, EPOLLIN | EPOLLOUT);
-      core_.progress->wake_at(connecting_->watched,
-                              connecting_->until.until(connecting_->opening->next()).when());
-      return Status::ok();
-    }
-    if (!stream.is_ok())
-      failed = {Code::kPeerLost, fmt::format("connecting: {}", stream.status().message())};
-    else if (*stream == nullptr)
-      failed = {Code::kPeerLost, fmt::format("connecting: it has not answered for {} s",
-                                             to_seconds(core_.options.connect_limit))};
-    else
-      failed = open(std::move(stream).value());
-    stop_connecting();
+  if (!stream.is_ok()) {
+    failed = {Code::kPeerLost, fmt::format("connecting: {}", stream.status().message())};
+  } else if (*stream != nullptr) {
+    failed = open(std::move(stream).value(), now->secret);
+  } else if (now->until.has_passed()) {
+    failed = {Code::kPeerLost, fmt::format("connecting: it has not answered for {} s",
+                                           to_seconds(core_.options.connect_limit))};
+  } else {
+    engine_.watch(now->id, EPOLLIN | EPOLLOUT);
+    engine_.wake_at(now->id, now->until.until(now->opening->next()).when());
+    return;
   }
-  if (!failed.is_ok()) return fail(failed, true);
-  MutexLock lock(mutex_);
-  changed_.notify_all();
-  return Status::ok();
+  if (!failed.is_ok()) static_cast<void>(fail(failed, true).is_ok());
+  engine_.notify();
 }
 
-void Requester::stop_connecting() {
-  if (connecting_ == nullptr) return;
-  core_.progress->remove(connecting_->watched);
-  connecting_.reset();
-}
-
-Status Requester::open(std::unique_ptr<ByteStream> stream) {
-  {
-    MutexLock state(mutex_);
-    if (!lost_.is_ok()) return lost_;
-    outstanding_ = std::make_unique<std::deque<Outstanding>>();
-    text_ = std::make_unique<Text>();
-  }
-  made_ = std::make_unique<Connection>(std::move(stream), Session::connecting(connecting_->secret),
-                                       *this, core_.options.faults);
-  MEMSPAN_PASS(greet(*made_));
-  for (const KeptFrame& kept : connecting_->kept) {
-    const OutFrame out{kept.frame, kept.payload.data()};
-    MEMSPAN_PASS(made_->send({&out, 1}, SendMode::kQueue));
-  }
-  core_.progress->remove(connecting_->watched);  // it may be the same descriptor
-  MEMSPAN_TRY_ASSIGN(watched_, core_.progress->add(made_->descriptor(), shared_from_this()),
-                     "connecting");
+// Does not wait for an answer: a refusal replaces one, or comes with the end.
+Status Requester::open(std::unique_ptr<ByteStream> stream, const SipKey& secret) {
+  const std::shared_ptr<Connecting> begun = std::exchange(connecting_, nullptr);
+  begun->end();  // it may have the same descriptor
+  auto connection = std::make_shared<Connection>(core_, std::move(stream),
+                                                 Session::connecting(secret), *this, *this);
+  MEMSPAN_PASS(connection->start());
+  connection_ = connection;
+  outstanding_ = std::make_unique<std::deque<Outstanding>>();
   core_.connections_made.fetch_add(1, std::memory_order_relaxed);
-  connection_.store(made_.get(), std::memory_order_release);
-  watch();
-  if (has_heartbeat()) core_.progress->wake_at(watched_, Clock::now());
+  const Hello hello{core_.options.self, core_.options.name, connection->nonce()};
+  const OutFrame greeting{hello.frame(), hello.payload().data()};
+  MEMSPAN_PASS(connection->submit({&greeting, 1}, nullptr));
+  for (const Connecting::Kept& kept : begun->kept) {
+    const OutFrame out{kept.frame, kept.payload.data()};
+    MEMSPAN_PASS(connection->submit({&out, 1}, nullptr));
+  }
+  connection->expect_life(true);
   return Status::ok();
 }
 
-// Keeps the frames if there is no connection yet. False: there is one.
-Result<bool> Requester::keep(std::span<const OutFrame> frames) {
-  if (connection_.load(std::memory_order_acquire) != nullptr) return false;
-  MEMSPAN_PASS(begin_connecting());
-  MutexLock lock(connecting_mutex_);
-  if (connecting_ == nullptr) return false;  // open, or lost
+// The frames wait for the connection.
+Status Requester::keep(std::span<const OutFrame> frames) {
   for (const OutFrame& out : frames) {
     connecting_->kept_bytes += kFrameBytes + out.frame.payload;
     if (connecting_->kept_bytes > kMostKept)
-      return Status(Code::kTimeout, fmt::format("{} has not answered yet, and {} bytes wait for it",
-                                                peer_.name, connecting_->kept_bytes));
+      return {Code::kTimeout, fmt::format("{} has not answered yet, and {} bytes wait for it",
+                                          address_.name, connecting_->kept_bytes)};
     const auto* payload = static_cast<const std::byte*>(out.payload);
     connecting_->kept.push_back({out.frame, {payload, payload + out.frame.payload}});
   }
-  return true;
-}
-
-// Does not wait: a refusal replaces an answer, or comes with the end.
-Status Requester::greet(Connection& connection) {
-  const Hello hello{core_.options.self, core_.options.name, connection.nonce()};
-  const OutFrame out{hello.frame(), hello.payload().data()};
-  return connection.send({&out, 1}, SendMode::kQueue);
-}
-
-// The thread that waits for an answer receives it. The progress thread watches for the end and
-// sends queued bytes.
-void Requester::watch() {
-  Connection* connection = connection_.load(std::memory_order_acquire);
-  MutexLock lock(watching_);
-  const std::uint32_t to_send = connection->is_opening() ? EPOLLIN : EPOLLOUT;
-  core_.progress->watch(watched_, EPOLLRDHUP | (connection->has_queued() ? to_send : 0u));
-}
-
-Status Requester::post(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline) {
-  if (Progress::is_serving()) mode = SendMode::kQueue;
-  if (mode == SendMode::kQueue) {
-    MEMSPAN_TRY_ASSIGN(const bool is_kept, keep(frames), "sending");
-    if (is_kept) return Status::ok();
-  }
-  const Result<Connection*> connection = connect(deadline);
-  if (!connection.is_ok()) return connection.status();
-  if (frames.front().frame.type == FrameType::kMessage) {
-    {
-      MutexLock lock(mutex_);
-      if (!lost_.is_ok()) return lost_;
-    }
-    return after_sending(**connection, (*connection)->send(frames, mode, deadline));
-  }
-  bool asks = false;
-  std::uint64_t number = 0;
-  {
-    MutexLock lock(mutex_);
-    if (!lost_.is_ok()) return lost_;
-    asks = is_quiet_expected(frames);
-    number = ++operations_;
-    posting_.fetch_add(1, std::memory_order_relaxed);
-  }
-  Status posted = asks ? post_with_quiet(**connection, frames, number)
-                       : after_sending(**connection, (*connection)->send(frames, mode, deadline));
-  posting_.fetch_sub(1, std::memory_order_release);
-  posted_.fetch_add(1, std::memory_order_release);  // pairs with settle()
-  return posted;
-}
-
-Status Requester::settle(const Deadline& deadline) {
-  const std::uint64_t before = posted_.load(std::memory_order_acquire);  // pairs with post()
-  std::uint64_t settled = settled_.load(std::memory_order_acquire);
-  if (settled >= before) return Status::ok();
-  Completion completion;
-  const auto asked = request(
-      {.frame = {.type = FrameType::kFlush, .region = {}}, .completion = &completion}, deadline);
-  if (!asked.is_ok()) return asked.status();
-  MEMSPAN_PASS(wait(*asked, deadline, &completion));
-  // Keeps the largest of several threads.
-  while (settled < before &&
-         !settled_.compare_exchange_weak(settled, before, std::memory_order_acq_rel))
-    continue;
   return Status::ok();
 }
 
-Status Requester::lost() {
-  MutexLock lock(mutex_);
-  return lost_;
+// ---- operations
+
+Status Requester::post(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline) {
+  if (Deliveries::is_running()) mode = SendMode::kQueue;
+  const Turn turn(engine_);
+  if (mode == SendMode::kWait) {
+    MEMSPAN_PASS(await_open(deadline));
+  } else {
+    MEMSPAN_PASS(begin_connecting());
+    if (connection_ == nullptr) return keep(frames);
+  }
+  if (frames.front().frame.type == FrameType::kMessage) return submit(frames, mode, deadline);
+  const bool asks = is_quiet_expected(frames);
+  ++operations_;
+  return asks ? submit_with_quiet(frames) : submit(frames, mode, deadline);
+}
+
+Status Requester::submit(std::span<const OutFrame> frames, SendMode mode,
+                         const Deadline& deadline) {
+  Parcel parcel;
+  Parcel* const waited = mode == SendMode::kWait ? &parcel : nullptr;
+  if (const Status sent = connection_->submit(frames, waited); !sent.is_ok())
+    return fail(sent, true);
+  if (waited == nullptr || parcel.frames == 0) return Status::ok();
+  const Status ended = engine_.wait([&] { return parcel.frames == 0 || !lost_.is_ok(); }, deadline,
+                                    connection_->id());
+  if (!lost_.is_ok()) return lost_;
+  if (ended.is_ok()) return ended;
+  connection_->withdraw(parcel);
+  if (ended.code() == Code::kTimeout)
+    return {Code::kTimeout, fmt::format("{}: the peer does not take what is sent", address_.name)};
+  return ended;
 }
 
 bool Requester::is_quiet_expected(std::span<const OutFrame> frames) const {
   std::size_t bytes = 0;
   for (const OutFrame& out : frames) bytes += out.frame.payload;
-  // An operation that another thread has begun may be sent after the quiet.
-  return expects_quiet_ && outstanding_ != nullptr && operations_ == quiet_operations_ &&
-         posting_.load(std::memory_order_acquire) == 0 && bytes <= kMostWithQuiet &&
+  return expects_quiet_ && operations_ == quiet_operations_ && bytes <= kMostWithQuiet &&
          frames.size() <= kMostFramesWithQuiet && outstanding_->size() < kMostOutstanding;
 }
 
-Status Requester::post_with_quiet(Connection& connection, std::span<const OutFrame> frames,
-                                  std::uint64_t number) {
+Status Requester::submit_with_quiet(std::span<const OutFrame> frames) {
   std::array<OutFrame, kMostFramesWithQuiet + 1> all;
   const auto last = std::copy(frames.begin(), frames.end(), all.begin());
-  *last = {{.type = FrameType::kFlush, .region = {}}, nullptr};
-  const std::lock_guard<std::mutex> issue(issuing_);
-  {
-    MutexLock lock(mutex_);
-    if (!lost_.is_ok()) return lost_;
-    last->frame.tag = push_outstanding({.frame = last->frame, .context = frames.front().frame.tag});
-    early_quiet_ = last->frame.tag;
-    early_operations_ = number;
-  }
-  return after_sending(connection,
-                       connection.send({all.data(), frames.size() + 1}, SendMode::kQueue));
+  *last = {kFlush, nullptr};
+  last->frame.tag = push_outstanding({.frame = kFlush, .context = frames.front().frame.tag});
+  early_quiet_ = last->frame.tag;
+  early_operations_ = operations_;
+  const Status sent = connection_->submit({all.data(), frames.size() + 1}, nullptr);
+  return sent.is_ok() ? sent : fail(sent, true);
+}
+
+Status Requester::settle(const Deadline& deadline) {
+  const Turn turn(engine_);
+  const std::uint64_t before = operations_;
+  if (settled_ >= before) return Status::ok();
+  Completion completion;
+  const auto asked = ask({.frame = kFlush, .completion = &completion}, deadline);
+  if (!asked.is_ok()) return asked.status();
+  MEMSPAN_PASS(await_answer(*asked, deadline, &completion));
+  settled_ = std::max(settled_, before);  // another thread may have settled more
+  return Status::ok();
+}
+
+Status Requester::lost() {
+  const Turn turn(engine_);
+  return lost_;
 }
 
 Result<std::uint64_t> Requester::request_quiet(std::uint64_t context, const Deadline& deadline) {
-  {
-    MutexLock lock(mutex_);
-    expects_quiet_ = operations_ == quiet_operations_ + 1;
-    quiet_operations_ = operations_;
-    if (lost_.is_ok() && early_quiet_ != 0 && early_operations_ == operations_ &&
-        early_quiet_ == issued_)
-      return early_quiet_;
-  }
-  return request({.frame = {.type = FrameType::kFlush, .region = {}}, .context = context},
-                 deadline);
-}
-
-Status Requester::after_sending(Connection& connection, const Status& sent) {
-  if (sent.is_ok() || sent.code() != Code::kPeerLost) {
-    if (connection.has_queued()) watch();
-    return sent.annotate(peer_.name);
-  }
-  // The peer's last frames explain more than the failed send.
-  Status why = sent;
-  if (connection.try_own()) {
-    Status received;
-    std::size_t bytes = 1;
-    while (received.is_ok() && bytes != 0) received = receive(Waiting::kNo, bytes);
-    connection.disown();
-    if (!received.is_ok()) why = received;
-  }
-  return fail(why, true);
+  const Turn turn(engine_);
+  expects_quiet_ = operations_ == quiet_operations_ + 1;
+  quiet_operations_ = operations_;
+  const bool is_early =
+      early_quiet_ != 0 && early_operations_ == operations_ && early_quiet_ == issued_;
+  if (lost_.is_ok() && is_early) return early_quiet_;
+  return ask({.frame = kFlush, .context = context}, deadline);
 }
 
 Result<std::uint64_t> Requester::request(Request request, const Deadline& deadline) {
-  const Result<Connection*> connection = connect(deadline);
-  if (!connection.is_ok()) return connection.status();
-  const auto bytes = static_cast<std::uint32_t>(request.frame.length);
-  const std::size_t window = (*connection)->window();
-  while (true) {
-    MEMSPAN_PASS(wait_until(deadline, [&]() MEMSPAN_REQUIRES(mutex_) {
-      return outstanding_->empty() ||
-             (outstanding_bytes_ + bytes <= window && outstanding_->size() < kMostOutstanding);
-    }));
-    const std::lock_guard<std::mutex> issue(issuing_);
-    {
-      MutexLock lock(mutex_);
-      if (!lost_.is_ok()) return lost_;
-      // Another thread may have taken the space.
-      if (!outstanding_->empty() && outstanding_bytes_ + bytes > window) continue;
-      request.frame.tag = push_outstanding(request);
-    }
-    // Queued if the stream is full: requests are few, and a call that ends early leaves no gap.
-    const OutFrame out{request.frame, nullptr};
-    MEMSPAN_PASS(after_sending(**connection, (*connection)->send({&out, 1}, SendMode::kQueue)));
-    return request.frame.tag;
-  }
+  const Turn turn(engine_);
+  return ask(std::move(request), deadline);
 }
 
-// The caller holds issuing_ until it is sent.
+Result<std::uint64_t> Requester::ask(Request request, const Deadline& deadline) {
+  MEMSPAN_PASS(await_open(deadline));
+  const auto has_space = [&] {
+    return !lost_.is_ok() || outstanding_->empty() ||
+           (outstanding_bytes_ + request.frame.length <= connection_->window() &&
+            outstanding_->size() < kMostOutstanding);
+  };
+  const Status ended = engine_.wait(has_space, deadline, connection_->id());
+  if (!lost_.is_ok()) return lost_;
+  if (!ended.is_ok()) return not_in_time(ended);
+  request.frame.tag = push_outstanding(request);
+  // Queued if the stream is full: requests are few, and a call that ends early leaves no gap.
+  const OutFrame out{request.frame, nullptr};
+  if (const Status sent = connection_->submit({&out, 1}, nullptr); !sent.is_ok())
+    return fail(sent, true);
+  return request.frame.tag;
+}
+
 std::uint64_t Requester::push_outstanding(const Request& request) {
   const auto bytes = static_cast<std::uint32_t>(request.frame.length);
   outstanding_->push_back({++issued_, answer_to(request.frame.type), bytes, request.to,
@@ -323,71 +282,34 @@ std::uint64_t Requester::push_outstanding(const Request& request) {
   return issued_;
 }
 
-Status Requester::receive(Waiting waiting, std::size_t& bytes) {
-  Connection& connection = *connection_.load(std::memory_order_acquire);
-  const bool was_opening = connection.is_opening();
-  const auto received = connection.receive(waiting);
-  bytes = received.is_ok() ? received->bytes : 0;
-  if (!received.is_ok() || !was_opening || connection.is_opening()) return received.status();
-  // The progress thread does not see what this one received.
-  connection.send_queued();
-  watch();
-  return Status::ok();
-}
-
-template <typename Done>
-Status Requester::wait_until(const Deadline& deadline, Done done) {
-  core_.progress->give_back();
-  MutexLock lock(mutex_);
-  while (!done()) {
-    if (!lost_.is_ok()) return lost_;
-    Connection* connection = connection_.load(std::memory_order_acquire);
-    if (connection->try_own()) {
-      mutex_.unlock();
-      std::size_t bytes = 0;
-      const Status received = receive(Waiting::kShortly, bytes);
-      connection->disown();
-      if (!received.is_ok()) [[maybe_unused]]
-        const Status lost = fail(received, true);
-      mutex_.lock();
-      if (waiting_ > 0) changed_.notify_all();
-    } else {
-      ++waiting_;
-      changed_.wait_until(mutex_, deadline.within(kStreamWait));
-      --waiting_;
-    }
-    if (done()) return Status::ok();
-    if (deadline.has_passed())
-      return {Code::kTimeout, fmt::format("{} has not answered in time", peer_.name)};
-    if (is_interrupted(mutex_)) return interruption();
-  }
-  return Status::ok();
-}
-
 Status Requester::wait(std::uint64_t number, const Deadline& deadline, Completion* abandoned) {
-  Status status =
-      wait_until(deadline, [&]() MEMSPAN_REQUIRES(mutex_) { return completed_ >= number; });
-  if (status.is_ok()) return status;
-  if (abandoned != nullptr) abandon(abandoned);
-  // After a loss, no memory of a call stays in use.
-  MutexLock lock(mutex_);
-  while (!lost_.is_ok() && is_pinned_) {
-    ++waiting_;
-    changed_.wait_until(mutex_, Deadline::never());
-    --waiting_;
-  }
-  return status;
+  const Turn turn(engine_);
+  return await_answer(number, deadline, abandoned);
 }
 
-// After it the call's memory is not touched: its answers are discarded.
+Status Requester::await_answer(std::uint64_t number, const Deadline& deadline,
+                               Completion* abandoned) {
+  const auto has_come = [&] { return completed_ >= number || !lost_.is_ok(); };
+  const Status ended =
+      engine_.wait(has_come, deadline, connection_ == nullptr ? Engine::Id{0} : connection_->id());
+  if (completed_ >= number) return Status::ok();
+  if (abandoned != nullptr) abandon_locked(abandoned);
+  return lost_.is_ok() ? not_in_time(ended) : lost_;
+}
+
+Status Requester::not_in_time(const Status& ended) const {
+  if (ended.code() != Code::kTimeout) return ended;
+  return {Code::kTimeout, fmt::format("{} has not answered in time", address_.name)};
+}
+
 void Requester::abandon(Completion* completion) {
-  MutexLock lock(mutex_);
+  const Turn turn(engine_);
+  abandon_locked(completion);
+}
+
+// Answers of the call are discarded.
+void Requester::abandon_locked(const Completion* completion) {
   if (outstanding_ == nullptr) return;  // there was no connection
-  while (is_pinned_ && !outstanding_->empty() && outstanding_->front().completion == completion) {
-    ++waiting_;
-    changed_.wait_until(mutex_, Deadline::never());
-    --waiting_;
-  }
   for (Outstanding& one : *outstanding_)
     if (one.completion == completion) {
       one.completion = nullptr;
@@ -396,7 +318,7 @@ void Requester::abandon(Completion* completion) {
 }
 
 Status Requester::take_failure(std::uint64_t context) {
-  MutexLock lock(mutex_);
+  const Turn turn(engine_);
   const auto found = failures_.find(context);
   if (found == failures_.end()) return lost_;
   Status status = std::move(found->second);
@@ -405,7 +327,7 @@ Status Requester::take_failure(std::uint64_t context) {
 }
 
 void Requester::note_failure(std::uint64_t context, const Status& status) {
-  MutexLock lock(mutex_);
+  const Turn turn(engine_);
   note_failure_locked(context, status);
 }
 
@@ -413,100 +335,59 @@ void Requester::note_failure_locked(std::uint64_t context, const Status& status)
   if (failures_.size() < kMostFailures) failures_.try_emplace(context, status);
 }
 
+// ---- the end
+
 Status Requester::fail(const Status& why, bool is_told) {
-  Status lost;
-  bool has_left = false;
-  {
-    MutexLock lock(mutex_);
-    if (!lost_.is_ok()) return lost_;
-    const bool is_end = why.code() == Code::kPeerLost;
-    lost_ = said_goodbye_ && is_end
-                ? Status(Code::kPeerLost, fmt::format("{} has left", peer_.name))
-                : Status(why.code() == Code::kAuth ? Code::kAuth : Code::kPeerLost,
-                         fmt::format("{}: {}", peer_.name, why.message()));
-    has_left = said_goodbye_;
-    if (outstanding_ != nullptr)
-      for (const Outstanding& one : *outstanding_)
-        if (one.completion != nullptr) one.completion->status = lost_;
-    lost = lost_;
-    changed_.notify_all();
+  if (!lost_.is_ok()) return lost_;
+  const bool is_end = why.code() == Code::kPeerLost;
+  lost_ = said_goodbye_ && is_end
+              ? Status(Code::kPeerLost, fmt::format("{} has left", address_.name))
+              : Status(why.code() == Code::kAuth ? Code::kAuth : Code::kPeerLost,
+                       fmt::format("{}: {}", address_.name, why.message()));
+  if (outstanding_ != nullptr) {
+    for (const Outstanding& one : *outstanding_)
+      if (one.completion != nullptr) one.completion->status = lost_;
+    outstanding_->clear();
   }
-  {
-    MutexLock lock(connecting_mutex_);
-    stop_connecting();
-  }
-  if (Connection* connection = connection_.load(std::memory_order_acquire)) {
-    connection->cut();
-    core_.progress->remove(watched_);
-  }
-  if (is_told && has_left) core_.tell_left(peer_.peer);
-  if (is_told && !has_left) core_.tell_lost(peer_.peer, lost);
-  return lost;
+  if (connecting_ != nullptr) std::exchange(connecting_, nullptr)->end();
+  if (connection_ != nullptr) connection_->close();
+  if (is_told && said_goodbye_) core_.tell_left(address_.peer);
+  if (is_told && !said_goodbye_) core_.tell_lost(address_.peer, lost_);
+  engine_.notify();
+  return lost_;
+}
+
+void Requester::on_end(const Status& why) {
+  engine_.assert_turn();
+  static_cast<void>(fail(why, true).is_ok());
 }
 
 void Requester::lose(const Status& why) {
-  [[maybe_unused]] const Status lost = fail(why, false);
+  engine_.assert_turn();
+  static_cast<void>(fail(why, false).is_ok());
 }
 
 void Requester::close() {
-  // In a child of fork(), threads that do not exist may hold the locks.
+  // In a child of fork(), threads that do not exist may hold the turn.
   if (core_.ends.load(std::memory_order_acquire)) return;
-  Connection* connection = connection_.load(std::memory_order_acquire);
-  if (connection != nullptr) connection->say_goodbye();
+  const Turn turn(engine_);
+  if (connection_ != nullptr && lost_.is_ok()) {
+    const OutFrame bye{{.type = FrameType::kBye, .region = {}}, nullptr};
+    if (connection_->submit({&bye, 1}, nullptr).is_ok())
+      static_cast<void>(engine_
+                            .wait([this] { return !connection_->has_unsent() || !lost_.is_ok(); },
+                                  Deadline::after(kGoodbyeLimit), connection_->id())
+                            .is_ok());
+  }
   lose({Code::kPeerLost, "the link is closed"});
+  core_.forget_requester(address_.peer, this);
 }
 
-void Requester::on_ready(std::uint32_t events) {
-  Connection* connection = connection_.load(std::memory_order_acquire);
-  if (connection == nullptr) {
-    [[maybe_unused]] const Status failed = go_on_connecting();
-    return;
-  }
-  Status status;
-  if ((events & (EPOLLIN | EPOLLOUT)) != 0) connection->send_queued();
-  // At the end, handles what came before. A thread that is receiving may stop before the end.
-  if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
-    if (!connection->try_own()) return core_.progress->wake_at(watched_, Clock::now() + kAgain);
-    status = receive_all(*connection);
-  }
-  if (status.is_ok() && has_heartbeat()) status = beat(*connection);
-  if (!status.is_ok()) {
-    [[maybe_unused]] const Status lost = fail(status, true);
-    return;
-  }
-  watch();
-}
-
-// Receives all that has arrived. The caller owns receiving; this gives it up.
-Status Requester::receive_all(Connection& connection) {
-  Status status;
-  std::size_t bytes = 1;
-  while (status.is_ok() && bytes != 0) status = receive(Waiting::kNo, bytes);
-  connection.disown();
-  return status;
-}
-
-// Any thread that makes progress calls it: checks for signs of life and requests another.
-Status Requester::beat(Connection& connection) {
-  MutexLock lock(beating_);
-  const auto now = Clock::now();
-  if (!heartbeat_.has_begun())
-    heartbeat_.begin(now);
-  else if (!heartbeat_.is_due(now))
-    return Status::ok();
-  if (connection.try_own()) MEMSPAN_PASS(receive_all(connection));
-  MEMSPAN_PASS(heartbeat_.look(now, connection.received()));
-  const OutFrame out{{.type = FrameType::kBeat, .region = {}}, nullptr};
-  MEMSPAN_PASS(connection.send({&out, 1}, SendMode::kQueue));
-  core_.progress->wake_at(watched_, heartbeat_.next());
-  return Status::ok();
-}
+// ---- answers
 
 Status Requester::begin(const Frame& frame) {
-  MutexLock lock(mutex_);
-  if (!lost_.is_ok()) return lost_;
   const bool is_refusal = frame.type == FrameType::kRefused;
-  is_text_ = is_refusal;
+  text_.resize(is_refusal ? frame.payload : 0);
   if (frame.type == FrameType::kBye || frame.type == FrameType::kAlive) return Status::ok();
   if (is_refusal && (frame.kind == 0 || frame.kind > kLastRefusal))
     return {Code::kInvalidArgument, fmt::format("it refuses for the reason {}", frame.kind)};
@@ -522,23 +403,12 @@ Status Requester::begin(const Frame& frame) {
 }
 
 std::byte* Requester::pin() {
-  MutexLock lock(mutex_);
-  if (is_text_) return text_->data();
-  if (!lost_.is_ok()) return nullptr;
-  is_pinned_ = true;
+  if (!text_.empty()) return reinterpret_cast<std::byte*>(text_.data());
   return outstanding_->front().to;
 }
 
-void Requester::unpin() {
-  MutexLock lock(mutex_);
-  is_pinned_ = false;
-  if (waiting_ > 0) changed_.notify_all();
-}
-
 Status Requester::end(const Frame& frame) {
-  MutexLock lock(mutex_);
-  if (!lost_.is_ok()) return lost_;
-  if (waiting_ > 0) changed_.notify_all();
+  engine_.assert_turn();
   if (frame.type == FrameType::kBye) {
     said_goodbye_ = true;
     return Status::ok();
@@ -547,10 +417,9 @@ Status Requester::end(const Frame& frame) {
   Status refused;
   if (frame.type == FrameType::kRefused) {
     const auto refusal = static_cast<Refusal>(frame.kind);
-    const std::string_view why(reinterpret_cast<const char*>(text_->data()), frame.payload);
     if (refusal == Refusal::kHello)
-      return {code_of(refusal), fmt::format("it refused the connection: {}", why)};
-    refused = Status(code_of(refusal), fmt::format("{} refused: {}", peer_.name, why));
+      return {code_of(refusal), fmt::format("it refused the connection: {}", text_)};
+    refused = Status(code_of(refusal), fmt::format("{} refused: {}", address_.name, text_));
     if ((frame.flags & kWantsAnswer) == 0) {
       note_failure_locked(frame.tag, refused);
       return Status::ok();

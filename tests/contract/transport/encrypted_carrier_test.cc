@@ -41,7 +41,7 @@ bool send_all(ByteStream& stream, std::string_view bytes) {
   const Deadline deadline = Deadline::after(kPromise);
   while (!bytes.empty() && !deadline.has_passed()) {
     const iovec part{const_cast<char*>(bytes.data()), bytes.size()};
-    const ssize_t sent = stream.send({&part, 1}, Waiting::kShortly);
+    const ssize_t sent = send_shortly(stream, {&part, 1});
     if (sent < 0) return false;
     bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
@@ -55,7 +55,7 @@ std::string receive(ByteStream& stream, std::size_t bytes) {
   while (all.size() < bytes && !deadline.has_passed()) {
     std::string room(bytes - all.size(), ' ');
     const iovec part{room.data(), room.size()};
-    const ssize_t got = stream.receive({&part, 1}, Waiting::kShortly);
+    const ssize_t got = receive_shortly(stream, {&part, 1});
     if (got < 0) break;
     all.append(room, 0, static_cast<std::size_t>(got));
   }
@@ -114,7 +114,7 @@ class Wire {
   bool pass(ByteStream& from, ByteStream& to) {
     char bytes[65536];
     const iovec part{bytes, sizeof bytes};
-    const ssize_t got = from.receive({&part, 1}, Waiting::kShortly);
+    const ssize_t got = receive_shortly(from, {&part, 1});
     if (got < 0) return false;
     if (got > 0 && changes_) bytes[got - 1] = static_cast<char>(bytes[got - 1] ^ 1);
     const std::string_view passed(bytes, static_cast<std::size_t>(got));

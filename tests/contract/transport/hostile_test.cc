@@ -52,7 +52,7 @@ class HostileTest : public testing::TestWithParam<Backend> {
     const Deadline deadline = Deadline::after(std::chrono::seconds(10));
     while (!bytes.empty() && !deadline.has_passed()) {
       const iovec part{const_cast<char*>(bytes.data()), bytes.size()};
-      const ssize_t sent = stream.send({&part, 1}, Waiting::kShortly);
+      const ssize_t sent = send_shortly(stream, {&part, 1});
       if (sent < 0) return;
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     }
@@ -73,7 +73,7 @@ class HostileTest : public testing::TestWithParam<Backend> {
     char bytes[4096];
     while (!deadline.has_passed()) {
       const iovec part{bytes, sizeof bytes};
-      const ssize_t got = stream_->receive({&part, 1}, Waiting::kShortly);
+      const ssize_t got = receive_shortly(*stream_, {&part, 1});
       if (got < 0) return true;
     }
     return false;
@@ -85,7 +85,7 @@ class HostileTest : public testing::TestWithParam<Backend> {
     const Deadline deadline = Deadline::after(std::chrono::seconds(10));
     while (done < header.size() && !deadline.has_passed()) {
       const iovec part{header.data() + done, header.size() - done};
-      const ssize_t got = stream_->receive({&part, 1}, Waiting::kShortly);
+      const ssize_t got = receive_shortly(*stream_, {&part, 1});
       if (got < 0) return FrameType::kBye;
       done += static_cast<std::size_t>(got);
     }
@@ -186,7 +186,7 @@ TEST_P(HostileTest, WhoSitsInTheOwnersPlaceIsNotBelieved) {
                std::string(reinterpret_cast<const char*>(header.data()), kFrameBytes) + "x");
     char bytes[256];
     const iovec part{bytes, sizeof bytes};
-    while (victim->receive({&part, 1}, Waiting::kShortly) >= 0 && !deadline.has_passed()) continue;
+    while (receive_shortly(*victim, {&part, 1}) >= 0 && !deadline.has_passed()) continue;
   });
   auto transport = make_message_transport(message_options(GetParam(), 7)).value();
   auto link = transport->connect(peer).value();

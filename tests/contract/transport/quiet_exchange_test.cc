@@ -22,12 +22,10 @@ class CountedStream final : public ByteStream {
   CountedStream(std::unique_ptr<ByteStream> stream, Sends sends)
       : stream_(std::move(stream)), sends_(std::move(sends)) {}
   int descriptor() const override { return stream_->descriptor(); }
-  ssize_t receive(std::span<const iovec> to, Waiting waiting) override {
-    return stream_->receive(to, waiting);
-  }
-  ssize_t send(std::span<const iovec> from, Waiting waiting) override {
+  ssize_t receive(std::span<const iovec> to) override { return stream_->receive(to); }
+  ssize_t send(std::span<const iovec> from) override {
     sends_->fetch_add(1);
-    return stream_->send(from, waiting);
+    return stream_->send(from);
   }
   void cut() override { stream_->cut(); }
 

@@ -39,13 +39,13 @@ class UcxCarrierTest : public testing::TestWithParam<UcxOptions::Rendezvous> {
     ::poll(&one, 1, 0);
     return one.revents;
   }
-  static ssize_t send(ByteStream& stream, std::vector<char>& bytes, Waiting waiting) {
+  static ssize_t send(ByteStream& stream, std::vector<char>& bytes) {
     const iovec part{bytes.data(), bytes.size()};
-    return stream.send({&part, 1}, waiting);
+    return send_shortly(stream, {&part, 1});
   }
   static ssize_t receive(ByteStream& stream, std::vector<char>& bytes) {
     const iovec part{bytes.data(), bytes.size()};
-    return stream.receive({&part, 1}, Waiting::kShortly);
+    return receive_shortly(stream, {&part, 1});
   }
 
   std::unique_ptr<Carrier> carrier_;
@@ -84,8 +84,7 @@ TEST_P(UcxCarrierTest, NoMoreIsOnTheWayThanTheReceiverTakes) {
   std::vector<char> bytes(kMostOnTheirWay, 'x');
   std::size_t sent = 0;
   EXPECT_NE(ready(*near_, POLLOUT) & POLLOUT, 0);
-  for (ssize_t now = 1; now > 0; sent += static_cast<std::size_t>(now))
-    now = send(*near_, bytes, Waiting::kShortly);
+  for (ssize_t now = 1; now > 0; sent += static_cast<std::size_t>(now)) now = send(*near_, bytes);
   EXPECT_EQ(sent, kMostOnTheirWay);
   EXPECT_EQ(ready(*near_, POLLOUT) & POLLOUT, 0) << "nothing can be sent";
   // What is taken makes room.
@@ -98,7 +97,7 @@ TEST_P(UcxCarrierTest, NoMoreIsOnTheWayThanTheReceiverTakes) {
   }
   EXPECT_EQ(received, sent);
   ssize_t again = 0;
-  while ((again = send(*near_, bytes, Waiting::kShortly)) == 0 && !deadline.has_passed()) continue;
+  while ((again = send(*near_, bytes)) == 0 && !deadline.has_passed()) continue;
   EXPECT_GT(again, 0);
   EXPECT_NE(ready(*near_, POLLOUT) & POLLOUT, 0);
 }
@@ -109,7 +108,7 @@ TEST_P(UcxCarrierTest, WhatWasSentBeforeTheEndIsThere) {
   std::size_t sent = 0;
   while (sent < bytes.size()) {
     std::vector<char> rest(bytes.begin() + static_cast<std::ptrdiff_t>(sent), bytes.end());
-    const ssize_t now = send(*near_, rest, Waiting::kShortly);
+    const ssize_t now = send(*near_, rest);
     ASSERT_GE(now, 0);
     sent += static_cast<std::size_t>(now);
   }
@@ -124,7 +123,7 @@ TEST_P(UcxCarrierTest, WhatWasSentBeforeTheEndIsThere) {
   EXPECT_EQ(now, -1);
   EXPECT_EQ(received, sent);
   EXPECT_NE(ready(*far_, POLLRDHUP) & (POLLRDHUP | POLLHUP), 0);
-  EXPECT_EQ(send(*far_, bytes, Waiting::kNo), -1);
+  EXPECT_EQ(send(*far_, bytes), -1);
 }
 
 // Sizes around what is large, read in other sizes.
@@ -142,7 +141,7 @@ TEST_P(UcxCarrierTest, BytesKeepTheirOrder) {
     for (std::size_t i = 0; i < size; ++i) piece[i] = static_cast<char>((sent.size() + i) % 113);
     sent.insert(sent.end(), piece.begin(), piece.end());
     while (!piece.empty() && !deadline.has_passed()) {
-      const ssize_t now = send(*near_, piece, Waiting::kShortly);
+      const ssize_t now = send(*near_, piece);
       ASSERT_GE(now, 0);
       piece.erase(piece.begin(), piece.begin() + now);
       const ssize_t got = receive(*far_, buffer);
@@ -163,7 +162,7 @@ TEST_P(UcxCarrierTest, ACutInTheMiddleIsSeenByTheOtherEndAndNoOtherConnection) {
   std::vector<char> part(100'000);
   for (int round = 0; round < 10; ++round) {
     open();
-    ASSERT_GT(send(*near_, bytes, Waiting::kNo), 0);
+    ASSERT_GT(send(*near_, bytes), 0);
     const Deadline deadline = Deadline::after(kPromise);
     while (receive(*far_, part) == 0 && !deadline.has_passed()) continue;
     ByteStream& other = round % 2 == 0 ? *near_ : *far_;

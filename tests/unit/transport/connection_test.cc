@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <optional>
+#include <vector>
+
 #include "support/connected.h"
 #include "transport/message/socket/socket_carrier.h"
 
@@ -12,30 +15,42 @@ namespace {
 
 constexpr SipKey kSecret{1, 2};
 constexpr OutFrame kBye{{.type = FrameType::kBye, .region = {}}, nullptr};
+constexpr auto kPromise = std::chrono::seconds(20);
 
-struct Heard final : FrameSink {
+// What one end has heard, and why it ended.
+struct Heard final : FrameSink, ConnectionOwner {
   Status begin(const Frame& frame) override {
     goodbyes += frame.type == FrameType::kBye ? 1 : 0;
+    payload.resize(frame.payload);
     return Status::ok();
   }
-  std::byte* pin() override { return nullptr; }
+  std::byte* pin() override { return payload.data(); }
   void unpin() override {}
-  Status end(const Frame&) override { return Status::ok(); }
+  Status end(const Frame& frame) override {
+    if (frame.type == FrameType::kPut)
+      for (const std::byte one : payload) is_damaged = is_damaged || one != std::byte{0x5a};
+    puts += frame.type == FrameType::kPut ? 1 : 0;
+    return Status::ok();
+  }
+  void on_end(const Status& why) override { ended = why; }
+
   int goodbyes = 0;
+  int puts = 0;
+  bool is_damaged = false;
+  std::vector<std::byte> payload;
+  std::optional<Status> ended;
 };
 
-// A stream that takes nothing some times, as when it is full or another thread uses it.
+// A stream that takes nothing some times, as when it is full.
 class BusyStream final : public ByteStream {
  public:
   BusyStream(std::unique_ptr<ByteStream> stream, int& times)
       : stream_(std::move(stream)), times_(times) {}
   int descriptor() const override { return stream_->descriptor(); }
   std::size_t window() const override { return stream_->window(); }
-  ssize_t receive(std::span<const iovec> to, Waiting waiting) override {
-    return stream_->receive(to, waiting);
-  }
-  ssize_t send(std::span<const iovec> from, Waiting waiting) override {
-    return times_ > 0 && times_-- > 0 ? 0 : stream_->send(from, waiting);
+  ssize_t receive(std::span<const iovec> to) override { return stream_->receive(to); }
+  ssize_t send(std::span<const iovec> from) override {
+    return times_ > 0 && times_-- > 0 ? 0 : stream_->send(from);
   }
   void cut() override { stream_->cut(); }
 
@@ -44,73 +59,120 @@ class BusyStream final : public ByteStream {
   int& times_;
 };
 
+MessageOptions no_options() {
+  MessageOptions options;
+  options.carrier = make_socket_carrier({.family = SocketOptions::Family::kTcp});
+  return options;
+}
+
 class ConnectionTest : public testing::Test {
  protected:
-  ConnectionTest() {
-    const auto carrier = make_socket_carrier({.family = SocketOptions::Family::kTcp});
-    const auto listener = carrier->listen().value();
-    auto connected = memspan::connected(*carrier, listener->address()).value();
-    peer_ = std::make_unique<Connection>(
-        std::make_unique<BusyStream>(std::move(connected), busy_times_),
-        Session::connecting(kSecret), peers_words_, nullptr);
-    here_ = std::make_unique<Connection>(listener->accept(), Session::accepting(kSecret), heard_,
-                                         nullptr);
-  }
-
-  // Greets, says goodbye, and goes. Afterwards nothing can be sent to it.
-  void end_peer() {
+  ConnectionTest() : core_(no_options(), kSecret) {
+    core_.engine = Engine::start().value();
+    core_.engine->stop();  // the test serves
+    Carrier& carrier = *core_.options.carrier;
+    const auto listener = carrier.listen().value();
+    auto stream = connected(carrier, listener->address()).value();
+    auto accepted = listener->accept();
+    const Turn turn(*core_.engine);
+    peer_ = std::make_shared<Connection>(
+        core_, std::make_unique<BusyStream>(std::move(stream), busy_times_),
+        Session::connecting(kSecret), peers_, peers_);
+    here_ = std::make_shared<Connection>(core_, std::move(accepted), Session::accepting(kSecret),
+                                         heard_, heard_);
+    EXPECT_TRUE(here_->start().is_ok());
+    EXPECT_TRUE(peer_->start().is_ok());
     const Hello hello{1, "PE 1", peer_->nonce()};
     const OutFrame greeting{hello.frame(), hello.payload().data()};
-    ASSERT_TRUE(peer_->send({&greeting, 1}, SendMode::kQueue).is_ok());
-    ASSERT_TRUE(peer_->send({&kBye, 1}, SendMode::kQueue).is_ok());
-    peer_.reset();
-    // The first bytes make the peer's kernel answer that nobody is there.
-    ASSERT_TRUE(here_->send({&kBye, 1}, SendMode::kQueue).is_ok());
-    pollfd broken{here_->descriptor(), 0, 0};
-    ASSERT_EQ(::poll(&broken, 1, 10'000), 1);
-    ASSERT_NE(broken.revents & POLLERR, 0);
+    EXPECT_TRUE(peer_->submit({&greeting, 1}, nullptr).is_ok());
   }
-
-  // Until the end.
-  Status receive_all() {
-    while (true) {
-      const auto received = here_->receive(Waiting::kShortly);
-      if (!received.is_ok()) return received.status();
-    }
+  ~ConnectionTest() override {
+    const Turn turn(*core_.engine);
+    here_->close();
+    if (peer_ != nullptr) peer_->close();
+  }
+  template <typename Done>
+  bool serve_until(Done done) MEMSPAN_REQUIRES(core_.engine->turn) {
+    return core_.engine->wait(done, Deadline::after(kPromise)).is_ok();
+  }
+  // The peer says goodbye and goes. Afterwards nothing can be sent to it.
+  void end_peer() MEMSPAN_REQUIRES(core_.engine->turn) {
+    ASSERT_TRUE(peer_->submit({&kBye, 1}, nullptr).is_ok());
+    peer_->close();
+    peer_.reset();
+    // The first bytes make the peer's kernel answer that no process is there.
+    ASSERT_TRUE(here_->submit({&kBye, 1}, nullptr).is_ok());
   }
 
   int busy_times_ = 0;
-  Heard peers_words_;
+  Heard peers_;
   Heard heard_;
-  std::unique_ptr<Connection> peer_;
-  std::unique_ptr<Connection> here_;
+  MessageCore core_;
+  std::shared_ptr<Connection> peer_;
+  std::shared_ptr<Connection> here_;
 };
 
-TEST_F(ConnectionTest, APeersLastWordsAreHeardAfterASendThatFailed) {
+TEST_F(ConnectionTest, APeersLastFramesAreHandledAfterASendThatFailed) {
+  const Turn turn(*core_.engine);
   end_peer();
-  EXPECT_TRUE(here_->send({&kBye, 1}, SendMode::kQueue).is_ok());
-  here_->send_queued();
-  EXPECT_FALSE(here_->has_queued()) << "what nobody gets would be tried for ever";
-  EXPECT_EQ(receive_all().code(), Code::kPeerLost);
+  std::vector<std::byte> payload(1 << 20);
+  Parcel parcel;
+  const OutFrame put{{.type = FrameType::kPut, .payload = 1 << 20, .region = {}}, payload.data()};
+  EXPECT_TRUE(serve_until([&] {
+    EXPECT_TRUE(here_->submit({&put, 1}, &parcel).is_ok());
+    return heard_.ended.has_value();
+  }));
+  EXPECT_EQ(heard_.ended->code(), Code::kPeerLost);
   EXPECT_EQ(heard_.goodbyes, 1);
+  EXPECT_FALSE(here_->has_unsent());
 }
 
 TEST_F(ConnectionTest, AGoodbyeArrivesAlthoughTheStreamIsBusyForAMoment) {
-  const Hello hello{1, "PE 1", peer_->nonce()};
-  const OutFrame greeting{hello.frame(), hello.payload().data()};
-  ASSERT_TRUE(peer_->send({&greeting, 1}, SendMode::kQueue).is_ok());
+  const Turn turn(*core_.engine);
   busy_times_ = 2;
-  peer_->say_goodbye();
-  peer_->cut();
-  EXPECT_EQ(receive_all().code(), Code::kPeerLost);
-  EXPECT_EQ(heard_.goodbyes, 1);
+  ASSERT_TRUE(peer_->submit({&kBye, 1}, nullptr).is_ok());
+  EXPECT_TRUE(serve_until([&] { return heard_.goodbyes == 1; }));
 }
 
-TEST_F(ConnectionTest, WhoWaitsForASendLearnsThatItFailed) {
-  end_peer();
-  EXPECT_EQ(here_->send({&kBye, 1}, SendMode::kWait).code(), Code::kPeerLost);
-  EXPECT_EQ(receive_all().code(), Code::kPeerLost);
-  EXPECT_EQ(heard_.goodbyes, 1);
+// More than a connection holds; the receiver is slower.
+TEST_F(ConnectionTest, PayloadsStayWithTheirCallerUntilTheyAreSent) {
+  const Turn turn(*core_.engine);
+  std::vector<std::byte> payload(1 << 20, std::byte{0x5a});
+  std::vector<OutFrame> puts(
+      16, {{.type = FrameType::kPut, .payload = 1 << 20, .region = {}}, payload.data()});
+  Parcel parcel;
+  ASSERT_TRUE(peer_->submit(puts, &parcel).is_ok());
+  EXPECT_GT(parcel.frames, 0U);
+  EXPECT_TRUE(serve_until([&] { return parcel.frames == 0; }));
+  std::fill(payload.begin(), payload.end(), std::byte{0});
+  EXPECT_TRUE(serve_until([&] { return heard_.puts == 16; }));
+  EXPECT_FALSE(heard_.is_damaged);
+}
+
+TEST_F(ConnectionTest, WithdrawnFramesAreNotSentAndTheConnectionIsIntact) {
+  const Turn turn(*core_.engine);
+  std::vector<std::byte> payload(1 << 20, std::byte{0x5a});
+  std::vector<OutFrame> puts(
+      16, {{.type = FrameType::kPut, .payload = 1 << 20, .region = {}}, payload.data()});
+  Parcel parcel;
+  ASSERT_TRUE(peer_->submit(puts, &parcel).is_ok());
+  ASSERT_GT(parcel.frames, 0U);
+  peer_->withdraw(parcel);
+  std::fill(payload.begin(), payload.end(), std::byte{0});
+  ASSERT_TRUE(peer_->submit({&kBye, 1}, nullptr).is_ok());
+  EXPECT_TRUE(serve_until([&] { return heard_.goodbyes == 1; }));
+  EXPECT_LT(heard_.puts, 16);
+  EXPECT_FALSE(heard_.is_damaged);
+  EXPECT_FALSE(heard_.ended.has_value());
+}
+
+TEST_F(ConnectionTest, WhatIsCopiedIsBounded) {
+  const Turn turn(*core_.engine);
+  const std::vector<std::byte> payload(1 << 20, std::byte{0x5a});
+  const OutFrame put{{.type = FrameType::kPut, .payload = 1 << 20, .region = {}}, payload.data()};
+  Status sent;
+  for (int i = 0; i < 200 && sent.is_ok(); ++i) sent = peer_->submit({&put, 1}, nullptr);
+  EXPECT_EQ(sent.code(), Code::kPeerLost) << sent.to_string();
 }
 
 }  // namespace

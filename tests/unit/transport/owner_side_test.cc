@@ -22,6 +22,12 @@ class OwnerSideTest : public testing::Test, public AnswerSink {
     id_ = regions_.add({.base = memory_.data() + 64, .bytes = kBytes}).value();
     EXPECT_TRUE(send(Hello{3, "", peer_.nonce()}.frame(), "PE 3").is_ok());
   }
+  void deliver(const MessageTag& tag, Buffer bytes) override {
+    messages_ += std::to_string(tag.kind) + "." + std::to_string(tag.id) + "." +
+                 std::to_string(tag.sequence) + ":" +
+                 std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  bool is_delivered() override { return is_delivered_; }
   Status answer(const Frame& frame, std::span<const std::byte> payload) override {
     answers_.push_back(frame);
     texts_.emplace_back(reinterpret_cast<const char*>(payload.data()), payload.size());
@@ -66,13 +72,9 @@ class OwnerSideTest : public testing::Test, public AnswerSink {
   RegionTable regions_;
   OwnerCounters counters_;
   std::string messages_;
+  bool is_delivered_ = true;
   OwnerServices services_{
       regions_, counters_,
-      [this](int peer, const MessageTag& tag, const Buffer& bytes) {
-        messages_ += std::to_string(peer) + ":" + std::to_string(tag.kind) + "." +
-                     std::to_string(tag.id) + "." + std::to_string(tag.sequence) + ":" +
-                     std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-      },
       [](const Hello& hello) {
         return hello.peer == 3 ? Status::ok() : Status(Code::kAuth, "who is that");
       },
@@ -103,7 +105,20 @@ TEST_F(OwnerSideTest, AppliesWhatIsAllowed) {
   const Frame message{
       .type = FrameType::kMessage, .tag = 77, .region = {}, .operand = 5, .compare = 6};
   ASSERT_TRUE(send(message, "text").is_ok());
-  EXPECT_EQ(messages_, "3:77.5.6:text");
+  EXPECT_EQ(messages_, "77.5.6:text");
+}
+
+TEST_F(OwnerSideTest, AnswersOnlyWhenEarlierMessagesAreHandled) {
+  is_delivered_ = false;
+  ASSERT_TRUE(send({.type = FrameType::kMessage, .tag = 1, .region = {}}, "text").is_ok());
+  ASSERT_TRUE(send({.type = FrameType::kFlush, .tag = 2, .region = {}}).is_ok());
+  EXPECT_TRUE(reader_.is_waiting());
+  EXPECT_TRUE(answers_.empty());
+  is_delivered_ = true;
+  ASSERT_TRUE(reader_.received(0).is_ok());
+  EXPECT_FALSE(reader_.is_waiting());
+  ASSERT_EQ(answers_.size(), 1U);
+  EXPECT_EQ(answers_.back().type, FrameType::kFlushed);
 }
 
 TEST_F(OwnerSideTest, GivesKeysOfWholeWindowsOfRegionsThatLast) {

@@ -7,7 +7,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -116,10 +115,6 @@ bool is_near(int socket) {
 // Detects a lost host by keep-alive. Small frames are sent at once. Returns the bytes that may be
 // in flight; 0: the kernel decides.
 std::size_t tune(int socket, const SocketOptions& options) {
-  timeval wait{};
-  wait.tv_usec = std::chrono::duration_cast<std::chrono::microseconds>(kStreamWait).count();
-  ::setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
-  ::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
   int family = 0;
   socklen_t length = sizeof family;
   ::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &family, &length);
@@ -146,15 +141,15 @@ class SocketStream final : public ByteStream {
   std::size_t window() const override {
     return send_buffer_ == 0 ? kFarWindow : std::max(send_buffer_, kNearSendBuffer);
   }
-  ssize_t receive(std::span<const iovec> to, Waiting waiting) override {
+  ssize_t receive(std::span<const iovec> to) override {
     msghdr message = header(to);
-    const ssize_t got = ::recvmsg(socket_.get(), &message, flags(waiting));
+    const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
     if (got > 0) return got;
     return got < 0 && is_for_now(errno) ? 0 : -1;
   }
-  ssize_t send(std::span<const iovec> from, Waiting waiting) override {
+  ssize_t send(std::span<const iovec> from) override {
     msghdr message = header(from);
-    const ssize_t sent = ::sendmsg(socket_.get(), &message, flags(waiting) | MSG_NOSIGNAL);
+    const ssize_t sent = ::sendmsg(socket_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent >= 0) return sent;
     return is_for_now(errno) ? 0 : -1;
   }
@@ -167,7 +162,6 @@ class SocketStream final : public ByteStream {
     message.msg_iovlen = parts.size();
     return message;
   }
-  static int flags(Waiting waiting) { return waiting == Waiting::kNo ? MSG_DONTWAIT : 0; }
   static bool is_for_now(int error) {
     return error == EAGAIN || error == EWOULDBLOCK || error == EINTR || error == ENOBUFS;
   }
@@ -207,8 +201,6 @@ class SocketOpening final : public Opening {
     if (error == EINPROGRESS) return std::unique_ptr<ByteStream>();
     if (error != 0)
       return Status(Code::kUnreachable, fmt::format("{}: {}", address_, std::strerror(error)));
-    // From here on each call says whether it waits.
-    ::fcntl(socket.get(), F_SETFL, ::fcntl(socket.get(), F_GETFL) & ~O_NONBLOCK);
     return std::unique_ptr<ByteStream>(std::make_unique<SocketStream>(std::move(socket), options_));
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows a UCX worker's descriptor in an epoll, which the progress thread watches, while no thread
+// Shows a UCX worker's descriptor in an epoll, which the engine watches, while no thread
 // waits in a call. A waiting thread serves the worker itself.
 #pragma once
 

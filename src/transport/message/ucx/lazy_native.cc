@@ -8,7 +8,7 @@ Result<NativeWorker*> LazyNative::worker() {
   MutexLock lock(mutex_);
   if (made_ != nullptr) return made_.get();
   if (!failure_.is_ok()) return failure_;  // it is tried once
-  auto made = NativeWorker::create(streams_->gate());
+  auto made = NativeWorker::create(streams_->descriptor());
   if (!made.is_ok()) {
     failure_ = made.status();
     return failure_;

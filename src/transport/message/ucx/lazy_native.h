@@ -15,14 +15,14 @@ namespace memspan::ucx {
 
 class LazyNative final : public NativeAccess {
  public:
-  // The gate of `streams` wakes the progress thread.
+  // The descriptor of `streams` wakes the engine.
   explicit LazyNative(std::shared_ptr<Worker> streams) : streams_(std::move(streams)) {}
 
   Result<std::string> key(std::byte* base, std::size_t bytes) override;
   void retract(std::byte* base, std::size_t bytes) override;
   Result<std::unique_ptr<NativeMemory>> open(std::string_view key) override;
   std::uint64_t registrations() const override;
-  // For the thread that serves the gate.
+  // For the thread that serves that descriptor.
   void progress();
 
  private:

@@ -5,7 +5,7 @@
 // itself or cannot begin. It has no port: an endpoint is made from the address in a key, and keys
 // are sent over connections whose ends know each other.
 //
-// All UCX calls hold the mutex, always briefly. The gate, which the progress thread watches, shows
+// All UCX calls hold the mutex, always briefly. The gate, which the engine watches, shows
 // the worker's descriptor while no thread waits in a call.
 #pragma once
 

@@ -23,12 +23,8 @@ class UcxStream final : public ByteStream {
   ~UcxStream() override { cut(); }
 
   int descriptor() const override { return channel_->descriptor(); }
-  ssize_t receive(std::span<const iovec> to, Waiting waiting) override {
-    return worker_->receive(*channel_, to, waiting);
-  }
-  ssize_t send(std::span<const iovec> from, Waiting waiting) override {
-    return worker_->send(*channel_, from, waiting);
-  }
+  ssize_t receive(std::span<const iovec> to) override { return worker_->receive(*channel_, to); }
+  ssize_t send(std::span<const iovec> from) override { return worker_->send(*channel_, from); }
   void cut() override { worker_->cut(*channel_); }
 
  private:
@@ -63,7 +59,7 @@ class UcxListener final : public Listener {
               std::string address)
       : worker_(std::move(worker)), native_(std::move(native)), address_(std::move(address)) {}
 
-  int descriptor() const override { return worker_->gate(); }
+  int descriptor() const override { return worker_->descriptor(); }
   bool moves_streams() const override { return true; }
   std::string address() const override { return address_; }
   std::unique_ptr<ByteStream> accept() override {

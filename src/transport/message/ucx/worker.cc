@@ -56,7 +56,9 @@ Status Worker::start(const std::string& device) {
   epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   if (!epoll_.is_valid()) return Status::from_errno("epoll_create1");
   MutexLock lock(mutex_);
-  gate_.start(epoll_.get(), descriptor_);
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor_, &event) != 0)
+    return Status::from_errno("epoll_ctl");
   progress();
   return Status::ok();
 }
@@ -179,46 +181,27 @@ Result<bool> Worker::opens(Channel& channel) {
   return channel.is_open();
 }
 
-void Worker::wait(const Channel& channel, short events, const Deadline& deadline) const {
-  pollfd both[] = {{descriptor_, POLLIN, 0}, {channel.descriptor(), events, 0}};
-  ::poll(both, 2, deadline.remaining_poll_ms());
-}
-
 template <typename Try>
-ssize_t Worker::retry(const Channel& channel, short events, Waiting waiting, Try attempt) {
+ssize_t Worker::retry(Try attempt) {
   if (is_foreign()) return -1;
-  std::optional<Deadline> deadline;  // from the first wait on
-  while (true) {
-    {
-      MutexLock lock(mutex_);
-      ssize_t done = attempt();
-      if (done == 0) {
-        progress();
-        done = attempt();
-      }
-      // Unsent bytes may need progress of this process: over shared memory no event shows that the
-      // peer has freed space.
-      if (done != 0 && (buffers_.in_use() > 0 || rendezvous_.is_sending())) progress();
-      const bool is_late = deadline && deadline->has_passed();
-      if (done != 0 || waiting == Waiting::kNo || is_late) {
-        if (deadline) gate_.open();
-        return done;
-      }
-      if (!deadline) {
-        deadline = Deadline::after(kStreamWait);
-        gate_.close();
-      }
-    }
-    wait(channel, events, *deadline);
+  MutexLock lock(mutex_);
+  ssize_t done = attempt();
+  if (done == 0) {
+    progress();
+    done = attempt();
   }
+  // Unsent bytes may need progress of this process: over shared memory no event shows that the peer
+  // has freed space.
+  if (done != 0 && (buffers_.in_use() > 0 || rendezvous_.is_sending())) progress();
+  return done;
 }
 
-ssize_t Worker::receive(Channel& channel, std::span<const iovec> to, Waiting waiting) {
-  return retry(channel, POLLIN, waiting, [&] { return channel.read(to); });
+ssize_t Worker::receive(Channel& channel, std::span<const iovec> to) {
+  return retry([&] { return channel.read(to); });
 }
 
-ssize_t Worker::send(Channel& channel, std::span<const iovec> from, Waiting waiting) {
-  return retry(channel, POLLOUT, waiting, [&] { return channel.write(from); });
+ssize_t Worker::send(Channel& channel, std::span<const iovec> from) {
+  return retry([&] { return channel.write(from); });
 }
 
 void Worker::cut(Channel& channel) {

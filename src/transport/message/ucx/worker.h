@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // UCX of one carrier: a context, a worker, and the channels of its connections.
 //
-// All UCX calls hold the mutex, always briefly. A waiting thread makes UCX progress for all
-// channels. Whenever the mutex is free the worker is armed: its descriptor becomes readable when
-// there is work, which the gate shows the progress thread.
+// All UCX calls hold the mutex, always briefly. Whenever it is free the worker is armed: its
+// descriptor becomes readable when there is work.
 #pragma once
 
 #include <deque>
@@ -18,7 +17,6 @@
 #include "core/status.h"
 #include "transport/message/ucx/buffer_pool.h"
 #include "transport/message/ucx/channel.h"
-#include "transport/message/ucx/gate.h"
 #include "transport/message/ucx/rendezvous.h"
 #include "transport/message/ucx/socket_address.h"
 #include "transport/message/ucx/ucx_carrier.h"
@@ -35,7 +33,7 @@ class Worker final : public ChannelWorker {
   Worker& operator=(const Worker&) = delete;
 
   // Readable when accept() has work.
-  int gate() const { return epoll_.get(); }
+  int descriptor() const { return epoll_.get(); }
   // True in a child of fork(), which must touch nothing.
   bool is_foreign() const;
 
@@ -47,10 +45,8 @@ class Worker final : public ChannelWorker {
   // Whether the peer has answered. kUnreachable: it never will.
   Result<bool> opens(Channel& channel) MEMSPAN_EXCLUDES(mutex_);
 
-  ssize_t receive(Channel& channel, std::span<const iovec> to, Waiting waiting)
-      MEMSPAN_EXCLUDES(mutex_);
-  ssize_t send(Channel& channel, std::span<const iovec> from, Waiting waiting)
-      MEMSPAN_EXCLUDES(mutex_);
+  ssize_t receive(Channel& channel, std::span<const iovec> to) MEMSPAN_EXCLUDES(mutex_);
+  ssize_t send(Channel& channel, std::span<const iovec> from) MEMSPAN_EXCLUDES(mutex_);
   void cut(Channel& channel) MEMSPAN_EXCLUDES(mutex_);
 
   // For its channels, with the mutex held.
@@ -88,20 +84,16 @@ class Worker final : public ChannelWorker {
   void choose_rendezvous(Channel& channel) const;
   Result<std::shared_ptr<Channel>> make_channel(ucp_ep_params_t& params) MEMSPAN_REQUIRES(mutex_);
   template <typename Try>
-  ssize_t retry(const Channel& channel, short events, Waiting waiting, Try attempt)
-      MEMSPAN_EXCLUDES(mutex_);
-  // Until the channel has one of `events` or the worker has work.
-  void wait(const Channel& channel, short events, const Deadline& deadline) const;
+  ssize_t retry(Try attempt) MEMSPAN_EXCLUDES(mutex_);
 
   const int process_;
   const UcxOptions::Rendezvous wanted_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
-  int descriptor_ = -1;
-  Fd epoll_;  // with the descriptor
+  int descriptor_ = -1;  // of UCX
+  Fd epoll_;             // with it
 
   Mutex mutex_;
-  Gate gate_ MEMSPAN_GUARDED_BY(mutex_);
   ucp_listener_h listener_ MEMSPAN_GUARDED_BY(mutex_) = nullptr;
   std::deque<std::shared_ptr<Channel>> accepted_ MEMSPAN_GUARDED_BY(mutex_);
   // The rest is also guarded. UCX's callbacks use it while the mutex is held.

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/message/deliveries.h"
+
+#include <utility>
+
+namespace memspan {
+namespace {
+
+thread_local bool runs_handlers = false;
+
+}  // namespace
+
+bool Deliveries::is_running() {
+  return runs_handlers;
+}
+
+void Deliveries::add_message(int peer, const MessageTag& tag, Buffer bytes,
+                             std::shared_ptr<Backlog> backlog) {
+  backlog->count.fetch_add(1);
+  add({.kind = One::Kind::kMessage,
+       .peer = peer,
+       .tag = tag,
+       .bytes = std::move(bytes),
+       .backlog = std::move(backlog)});
+}
+
+void Deliveries::add_loss(int peer, const Status& why) {
+  add({.kind = One::Kind::kLoss, .peer = peer, .why = why});
+}
+
+void Deliveries::add_departure(int peer) {
+  add({.kind = One::Kind::kDeparture, .peer = peer});
+}
+
+void Deliveries::add(One one) {
+  MutexLock lock(mutex_);
+  if (has_ended_) return;
+  bytes_.fetch_add(one.bytes.size(), std::memory_order_relaxed);
+  all_.push_back(std::move(one));
+  count_.store(all_.size(), std::memory_order_release);
+}
+
+void Deliveries::drop_messages(int peer) {
+  MutexLock lock(mutex_);
+  std::erase_if(all_, [&](const One& one) {
+    if (one.kind != One::Kind::kMessage || one.peer != peer) return false;
+    bytes_.fetch_sub(one.bytes.size(), std::memory_order_relaxed);
+    return true;
+  });
+  count_.store(all_.size(), std::memory_order_release);
+}
+
+void Deliveries::end() {
+  MutexLock lock(mutex_);
+  has_ended_ = true;
+  all_.clear();
+  while (is_busy_ && !runs_handlers) ended_.wait_until(mutex_, Deadline::never());
+}
+
+void Deliveries::run() {
+  if (count_.load(std::memory_order_acquire) == 0) return;
+  MutexLock lock(mutex_);
+  if (is_busy_) return;
+  is_busy_ = true;
+  while (!all_.empty()) {
+    One one = std::move(all_.front());
+    all_.pop_front();
+    count_.store(all_.size(), std::memory_order_release);
+    bytes_.fetch_sub(one.bytes.size(), std::memory_order_relaxed);
+    mutex_.unlock();
+    const std::shared_ptr<Backlog> backlog = one.backlog;
+    runs_handlers = true;
+    call(std::move(one));
+    runs_handlers = false;
+    // Pairs with Doorway::Incoming::is_delivered().
+    if (backlog != nullptr && backlog->count.fetch_sub(1) == 1 &&
+        backlog->is_awaited.exchange(false))
+      on_delivered_(backlog);
+    mutex_.lock();
+  }
+  is_busy_ = false;
+  if (has_ended_) ended_.notify_all();
+}
+
+void Deliveries::call(One one) const {
+  switch (one.kind) {
+    case One::Kind::kMessage:
+      if (handlers_.on_message) handlers_.on_message(one.peer, one.tag, std::move(one.bytes));
+      return;
+    case One::Kind::kLoss:
+      if (handlers_.on_peer_lost) handlers_.on_peer_lost(one.peer, one.why);
+      return;
+    case One::Kind::kDeparture:
+      if (handlers_.on_peer_left) handlers_.on_peer_left(one.peer);
+      return;
+  }
+}
+
+}  // namespace memspan

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a transport tells the program: messages, losses and departures of peers. The engine adds
+// them; a thread without the turn calls the handlers, one at a time and in order.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+
+#include "core/mutex.h"
+#include "transport/message/message_transport.h"
+
+namespace memspan {
+
+// The messages of one connection that no handler has handled. Thread-safe.
+struct Backlog {
+  std::atomic<std::size_t> count{0};
+  std::atomic<bool> is_awaited{false};  // its connection is to be told when there is none
+};
+
+// Thread-safe.
+class Deliveries {
+ public:
+  explicit Deliveries(const MessageHandlers& handlers) : handlers_(handlers) {}
+  // Called without a lock for a backlog that is awaited. Set before the first message.
+  using OnDelivered = std::function<void(const std::shared_ptr<Backlog>& backlog)>;
+  void set_on_delivered(OnDelivered call) { on_delivered_ = std::move(call); }
+
+  void add_message(int peer, const MessageTag& tag, Buffer bytes, std::shared_ptr<Backlog> backlog)
+      MEMSPAN_EXCLUDES(mutex_);
+  void add_loss(int peer, const Status& why) MEMSPAN_EXCLUDES(mutex_);
+  void add_departure(int peer) MEMSPAN_EXCLUDES(mutex_);
+  // Forgets messages of a peer that no handler has got.
+  void drop_messages(int peer) MEMSPAN_EXCLUDES(mutex_);
+  // Forgets everything, and takes no more. Waits for a handler of another thread.
+  void end() MEMSPAN_EXCLUDES(mutex_);
+
+  // Calls the handlers for all that is there, unless another thread does. The caller holds no lock.
+  void run() MEMSPAN_EXCLUDES(mutex_);
+  // Bytes of messages that no handler has got.
+  std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
+  // Whether this thread is in a handler. Then it must not wait for a peer.
+  static bool is_running();
+
+ private:
+  struct One {
+    enum class Kind { kMessage, kLoss, kDeparture } kind;
+    int peer;
+    MessageTag tag = {};
+    Buffer bytes = {};
+    Status why = {};
+    std::shared_ptr<Backlog> backlog = {};
+  };
+  void add(One one) MEMSPAN_EXCLUDES(mutex_);
+  void call(One one) const;
+
+  const MessageHandlers& handlers_;
+  OnDelivered on_delivered_;
+  std::atomic<std::size_t> count_{0};
+  std::atomic<std::size_t> bytes_{0};
+  Mutex mutex_;
+  ConditionVariable ended_;
+  std::deque<One> all_ MEMSPAN_GUARDED_BY(mutex_);
+  bool is_busy_ MEMSPAN_GUARDED_BY(mutex_) = false;  // a thread runs handlers
+  bool has_ended_ MEMSPAN_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace memspan

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/message/engine.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+#include "core/thread.h"
+
+namespace memspan {
+namespace {
+
+constexpr Engine::Id kWake = 0;
+constexpr int kEventsAtOnce = 16;
+// Looks at the first source or the last speaker before one look at all sources.
+constexpr int kLooksAtSpeaker = 8;
+
+// Waits less than kSoon apart form a row. After so many in a row the set stays disarmed.
+constexpr auto kSoon = std::chrono::microseconds(100);
+constexpr int kWaitsInRow = 3;
+// It stays so for the row's time divided by this.
+constexpr int kKeptPart = 8;
+constexpr Duration kLeastKept = std::chrono::microseconds(50);
+constexpr Duration kMostKept = std::chrono::milliseconds(1);
+
+// epoll_wait() supports only milliseconds. Kernels before 5.11 and old container runtimes allow
+// only that: the wait is then longer.
+int wait_for_events(int epoll, std::span<epoll_event> events, Duration limit) {
+  const auto most = static_cast<int>(events.size());
+#ifdef SYS_epoll_pwait2
+  if (limit > Duration::zero() && limit != Duration::max()) {
+    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(limit).count();
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    const struct { std::int64_t seconds, ns; } time{ns / kSecond, ns % kSecond};
+    const long got = ::syscall(SYS_epoll_pwait2, epoll, events.data(), most, &time, nullptr, 0);
+    if (got >= 0 || (errno != ENOSYS && errno != EPERM)) return static_cast<int>(got);
+  }
+#endif
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(limit).count();
+  return ::epoll_wait(
+      epoll, events.data(), most,
+      limit == Duration::max() ? -1 : static_cast<int>(std::min(ms, std::int64_t{1} << 30)));
+}
+
+// A thread of the library gets no signal of the program.
+Result<std::thread> start_without_signals(auto run) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  // If blocked, a fault of this thread would end the process despite a handler.
+  for (const int fault : {SIGSEGV, SIGBUS}) sigdelset(&all, fault);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  auto thread = start_thread("transport \"message\"", run);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+// Whether the calling thread calls after_turn() when it has released the turn.
+thread_local bool runs_after_turn = false;
+
+}  // namespace
+
+Result<std::unique_ptr<Engine>> Engine::start() {
+  std::unique_ptr<Engine> made(new Engine);
+  made->outer_.reset(::epoll_create1(EPOLL_CLOEXEC));
+  made->inner_.reset(::epoll_create1(EPOLL_CLOEXEC));
+  if (!made->outer_.is_valid() || !made->inner_.is_valid())
+    return Status::from_errno("epoll_create1");
+  MEMSPAN_TRY_ASSIGN(made->wake_, WakeEvent::create(), "starting the engine");
+  for (const auto& [descriptor, id] :
+       {std::pair(made->wake_.descriptor(), kWake), std::pair(made->inner_.get(), kWake + 1)}) {
+    epoll_event event{.events = EPOLLIN, .data = {.u64 = id}};
+    if (::epoll_ctl(made->outer_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0)
+      return Status::from_errno("epoll_ctl");
+  }
+  for (const int descriptor : {made->outer_.get(), made->inner_.get(), made->wake_.descriptor()})
+    made->book_.add(descriptor);
+  MEMSPAN_TRY_ASSIGN(made->thread_, start_without_signals([p = made.get()] { p->run(); }),
+                     "starting the engine");
+  return made;
+}
+
+Engine::~Engine() {
+  stop();
+}
+
+void Engine::stop() {
+  if (is_forgotten_) {
+    if (thread_.joinable()) thread_.detach();
+    return;
+  }
+  ends_.store(true, std::memory_order_release);
+  wake_.ring();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Engine::forget_in_child() {
+  is_forgotten_ = true;
+  book_.give_up_in_child();
+}
+
+void Engine::acquire() {
+  wanted_.fetch_add(1, std::memory_order_relaxed);
+  turn.lock();
+  wanted_.fetch_sub(1, std::memory_order_relaxed);
+  OnEngine::begin();
+}
+
+void Engine::release() {
+  OnEngine::end();
+  turn.unlock();
+}
+
+void Engine::yield() {
+  release();
+  if (wanted_.load(std::memory_order_relaxed) > 0)
+    std::this_thread::yield();
+  else
+    cpu_pause();
+  acquire();
+}
+
+void Engine::wait_for_notice(const Deadline& deadline) {
+  OnEngine::end();
+  ++sleepers_;
+  changed_.wait_until(turn, deadline);
+  --sleepers_;
+  OnEngine::begin();
+}
+
+// The interrupt handler may run code of the program.
+bool Engine::is_interrupted_now() {
+  if (!is_interruptible()) return false;
+  release();
+  const bool is_over = is_interrupted();
+  acquire();
+  return is_over;
+}
+
+Result<Engine::Id> Engine::add(int descriptor, std::shared_ptr<Source> source) {
+  const Id id = ++last_id_;
+  epoll_event event{.events = EPOLLONESHOT, .data = {.u64 = id}};
+  if (::epoll_ctl(inner_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0)
+    return Status::from_errno("epoll_ctl");
+  book_.add(descriptor);
+  entries_.emplace(id, Entry{descriptor, std::move(source)});
+  return id;
+}
+
+void Engine::watch(Id id, std::uint32_t events) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end() || (events != 0 && events == found->second.events)) return;
+  found->second.events = events;
+  epoll_event event{.events = events == 0 ? std::uint32_t{EPOLLONESHOT} : events,
+                    .data = {.u64 = id}};
+  ::epoll_ctl(inner_.get(), EPOLL_CTL_MOD, found->second.descriptor, &event);
+}
+
+void Engine::wake_at(Id id, Clock::time_point when) {
+  timers_.push_back({when, id});
+  if (std::this_thread::get_id() != thread_.get_id()) wake_.ring();
+}
+
+void Engine::call_again(Id id) {
+  if (std::find(again_.begin(), again_.end(), id) == again_.end()) again_.push_back(id);
+  if (waits_ == 0 && std::this_thread::get_id() != thread_.get_id()) wake_.ring();
+}
+
+void Engine::remove(Id id) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return;
+  ::epoll_ctl(inner_.get(), EPOLL_CTL_DEL, found->second.descriptor, nullptr);
+  book_.remove(found->second.descriptor);
+  std::erase_if(timers_, [id](const Timer& timer) { return timer.id == id; });
+  entries_.erase(found);
+}
+
+void Engine::request_after_turn() {
+  if (!runs_after_turn) wake_.ring();
+}
+
+void Engine::poll() {
+  if (is_forgotten_ || !turn.try_lock()) return;
+  OnEngine::begin();
+  runs_after_turn = true;
+  serve(0);
+  runs_after_turn = false;
+  release();
+  if (after_turn_) after_turn_();
+}
+
+void Engine::begin_polling() {
+  if (is_forgotten_) return;
+  const Turn held(*this);
+  begin_waits();
+}
+
+void Engine::end_polling() {
+  if (is_forgotten_) return;
+  const Turn held(*this);
+  end_waits();
+}
+
+void Engine::rest() {
+  if (is_forgotten_) return;
+  const Turn held(*this);
+  arm(true);
+}
+
+void Engine::begin_waits() {
+  if (waits_++ != 0) return;
+  const auto now = Clock::now();
+  soon_again_ = now - waited_until_ < kSoon ? std::min(soon_again_ + 1, kWaitsInRow) : 0;
+  if (soon_again_ == 0) waited_since_ = now;
+  arm(false);
+}
+
+// Events that no thread took wake the engine's thread at once.
+void Engine::end_waits() {
+  if (--waits_ != 0) return;
+  waited_until_ = Clock::now();
+  if (!again_.empty()) wake_.ring();
+  if (soon_again_ < kWaitsInRow) return arm(true);
+  if (!std::exchange(is_kept_, true)) wake_.ring();
+}
+
+void Engine::arm(bool is_armed) {
+  if (is_armed == is_armed_) return;
+  is_armed_ = is_armed;
+  epoll_event event{.events = is_armed ? std::uint32_t{EPOLLIN} : 0u, .data = {.u64 = kWake + 1}};
+  ::epoll_ctl(outer_.get(), EPOLL_CTL_MOD, inner_.get(), &event);
+}
+
+// Only for the engine's thread.
+void Engine::arm_kept() {
+  if (!is_kept_) return;
+  if (waits_ == 0 && Clock::now() - waited_until_ >= kept_for()) arm(true);
+  is_kept_ = !is_armed_;
+}
+
+Duration Engine::kept_for() const {
+  return std::clamp<Duration>((waited_until_ - waited_since_) / kKeptPart, kLeastKept, kMostKept);
+}
+
+Duration Engine::time_left() {
+  if (!again_.empty() && waits_ == 0) return Duration::zero();
+  const auto now = Clock::now();
+  Duration left = Duration::max();
+  if (is_kept_) left = kept_for() - (waits_ == 0 ? now - waited_until_ : Duration::zero());
+  for (const Timer& timer : timers_) left = std::min<Duration>(left, timer.when - now);
+  return std::max(left, Duration::zero());
+}
+
+void Engine::run() {
+  runs_after_turn = true;
+  AdaptiveSpin spin;
+  std::array<epoll_event, 2> events;
+  while (!ends_.load(std::memory_order_acquire)) {
+    Duration limit{};
+    {
+      const Turn held(*this);
+      serve_timers();
+      arm_kept();
+      if (waits_ == 0) serve_again();
+      limit = time_left();
+    }
+    bool is_armed = true;
+    // Does not spin beside a thread that serves: they may share a core.
+    const auto look = [&] {
+      if (after_turn_) after_turn_();
+      const Turn held(*this);
+      is_armed = is_armed_;
+      return !is_armed || serve(0);
+    };
+    if (limit > kMostKept && spin.wait(look)) continue;
+    if (after_turn_) after_turn_();
+    bool is_ready = false;
+    const int count = wait_for_events(outer_.get(), events, limit);
+    for (int i = 0; i < count; ++i) {
+      if (events[static_cast<std::size_t>(i)].data.u64 != kWake)
+        is_ready = true;
+      else if (!ends_.load(std::memory_order_acquire))
+        wake_.silence();
+    }
+    if (!is_ready) continue;
+    const Turn held(*this);
+    if (is_armed_) serve_ready();
+  }
+}
+
+// Returns whether a source had something.
+bool Engine::serve(Id first) {
+  bool served = serve_again();
+  const Id speaker = first != 0 ? first : speaker_;
+  const auto found = entries_.find(speaker);
+  if (found != entries_.end() && ++rounds_ % kLooksAtSpeaker != 0) {
+    const std::shared_ptr<Source> source = found->second.source;
+    served = source->look() || served;
+  } else {
+    served = serve_ready() || served;
+  }
+  if (served) notify();
+  return served;
+}
+
+bool Engine::serve_ready() {
+  std::array<epoll_event, kEventsAtOnce> events;
+  const int count = wait_for_events(inner_.get(), events, Duration::zero());
+  for (int i = 0; i < count; ++i) {
+    const epoll_event& event = events[static_cast<std::size_t>(i)];
+    if ((event.events & EPOLLIN) != 0) speaker_ = event.data.u64;
+    call(event.data.u64, event.events);
+  }
+  if (count > 0) notify();
+  return count > 0;
+}
+
+bool Engine::serve_again() {
+  if (again_.empty()) return false;
+  for (const Id id : std::exchange(again_, {})) call(id, 0);
+  notify();
+  return true;
+}
+
+void Engine::serve_timers() {
+  const auto now = Clock::now();
+  const auto later = std::stable_partition(timers_.begin(), timers_.end(),
+                                           [&](const Timer& timer) { return timer.when > now; });
+  std::vector<Id> due;
+  for (auto timer = later; timer != timers_.end(); ++timer) due.push_back(timer->id);
+  timers_.erase(later, timers_.end());
+  for (const Id id : due) call(id, 0);
+  if (!due.empty()) notify();
+}
+
+void Engine::call(Id id, std::uint32_t events) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return;
+  const std::shared_ptr<Source> source = found->second.source;  // it may remove itself
+  source->on_ready(events);
+}
+
+// The leading thread sleeps in the set of all sources, without the turn.
+void Engine::sleep(const Deadline& deadline) {
+  if (!again_.empty()) return;
+  const Duration limit = std::min<Duration>(kLongestSleep, deadline.remaining());
+  epoll_event event;
+  release();
+  wait_for_events(inner_.get(), {&event, 1}, limit);
+  acquire();
+  serve_ready();
+}
+
+}  // namespace memspan
