@@ -349,7 +349,7 @@ void Engine::call(Id id, std::uint32_t events) {
 
 // The leading thread sleeps in the set of all sources, without the turn.
 void Engine::sleep(const Deadline& deadline) {
-  if (!again_.empty()) return;
+  if (serve_again()) return;
   const Duration limit = std::min<Duration>(kLongestSleep, deadline.remaining());
   epoll_event event;
   release();
