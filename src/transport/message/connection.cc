@@ -85,7 +85,8 @@ void Connection::seal(const OutFrame& out, Buffer copy, Parcel* parcel) {
   encode(out.frame, header);
   session_.seal(header, sequence_++);
   parts_[2 * frame_count_] = {header.data(), kFrameBytes};
-  parts_[2 * frame_count_ + 1] = {const_cast<void*>(out.payload), out.frame.payload};
+  void* const payload = out.frame.payload == 0 ? header.data() : const_cast<void*>(out.payload);
+  parts_[2 * frame_count_ + 1] = {payload, out.frame.payload};
   copies_[frame_count_] = std::move(copy);
   parcels_[frame_count_] = parcel;
   batch_bytes_ += kFrameBytes + out.frame.payload;

@@ -230,6 +230,7 @@ class Again final : public Source {
  public:
   explicit Again(Engine& engine) : engine_(engine) {}
   void on_ready(std::uint32_t) override {
+    engine_.assert_turn();
     if (calls.fetch_add(1) < 100) engine_.call_again(id);
   }
   Engine::Id id = 0;
