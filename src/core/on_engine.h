@@ -9,7 +9,7 @@
 
 namespace memspan {
 
-// What the calling thread does.
+// State of the calling thread.
 class OnEngine {
  public:
 #ifdef NDEBUG

@@ -19,7 +19,7 @@ constexpr int kAskAgainMs = 20;
 // No peer reports that it has registered something.
 constexpr int kTryAgainMs = 1;
 
-// What ends a wait of this thread: its worker ends, or the request is being cancelled.
+// A wait of this thread ends when its worker ends or the request is being cancelled.
 struct Ends {
   const std::atomic<bool>* worker = nullptr;
   const Request* request = nullptr;

@@ -12,9 +12,9 @@ namespace {
 
 // More than a peer may request (requester.h), with room for messages of handlers.
 constexpr std::size_t kMostCopied = std::size_t{64} << 20;
-// Bytes of frames with numbers: control frames go behind them. A larger frame is alone.
+// Bytes of frames with numbers, unless it is one larger frame.
 constexpr std::size_t kMostInBatch = std::size_t{256} << 10;
-// What one call sends or receives before other sources are served.
+// One call sends or receives so much before other sources are served.
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 20;
 // Messages that wait for their handlers.
 constexpr std::size_t kMostUndelivered = std::size_t{16} << 20;
@@ -132,7 +132,7 @@ void Connection::flush() {
   }
 }
 
-// What the peer has sent last explains more than the failed send: on_ready() reads it first.
+// The peer's last frames explain more than the failed send: on_ready() reads them first.
 void Connection::fail_sending() {
   engine_.assert_turn();
   is_broken_ = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames over one connection. Nothing waits: what the stream does not take is queued, and sent when
-// it has room.
+// Frames over one connection. Nothing waits: frames that the stream does not take are queued, and
+// sent when it can take more.
 #pragma once
 
 #include <array>
@@ -60,7 +60,7 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
 
   // Frames of one call stay together. The rest that the stream does not take stays in the caller's
   // memory until parcel->frames is 0 or withdraw(); without a parcel it is copied. kPeerLost: too
-  // much is queued. If the connection is cut, only on_end() says so.
+  // much is queued. If the connection is cut, only on_end() reports it.
   Status submit(std::span<const OutFrame> frames, Parcel* parcel);
   // Drops the frames of the parcel, except those that have their numbers: their rest is copied.
   void withdraw(Parcel& parcel);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transport tells the program: messages, losses and departures of peers. The engine adds
+// Messages, losses and departures of peers on their way to the program's handlers. The engine adds
 // them; a thread without the turn calls the handlers, one at a time and in order.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace memspan {
 // The messages of one connection that no handler has handled. Thread-safe.
 struct Backlog {
   std::atomic<std::size_t> count{0};
-  std::atomic<bool> is_awaited{false};  // its connection is to be told when there is none
+  std::atomic<bool> is_awaited{false};  // its connection waits for the last of them
 };
 
 // Thread-safe.
@@ -37,7 +37,8 @@ class Deliveries {
   // Forgets everything, and takes no more. Waits for a handler of another thread.
   void end() MEMSPAN_EXCLUDES(mutex_);
 
-  // Calls the handlers for all that is there, unless another thread does. The caller holds no lock.
+  // Calls the handlers for all that was added, unless another thread does. The caller holds no
+  // lock.
   void run() MEMSPAN_EXCLUDES(mutex_);
   // Bytes of messages that no handler has got.
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }

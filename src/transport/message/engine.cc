@@ -62,9 +62,6 @@ Result<std::thread> start_without_signals(auto run) {
   return thread;
 }
 
-// Whether the calling thread calls after_turn() when it has released the turn.
-thread_local bool runs_after_turn = false;
-
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::start() {
@@ -183,15 +180,15 @@ void Engine::remove(Id id) {
 }
 
 void Engine::request_after_turn() {
-  if (!runs_after_turn) wake_.ring();
+  if (!is_polled_ && std::this_thread::get_id() != thread_.get_id()) wake_.ring();
 }
 
 void Engine::poll() {
   if (is_forgotten_ || !turn.try_lock()) return;
   OnEngine::begin();
-  runs_after_turn = true;
+  is_polled_ = true;
   serve(0);
-  runs_after_turn = false;
+  is_polled_ = false;
   release();
   if (after_turn_) after_turn_();
 }
@@ -259,7 +256,6 @@ Duration Engine::time_left() {
 }
 
 void Engine::run() {
-  runs_after_turn = true;
   AdaptiveSpin spin;
   std::array<epoll_event, 2> events;
   while (!ends_.load(std::memory_order_acquire)) {

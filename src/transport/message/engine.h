@@ -44,8 +44,8 @@ class Source {
   virtual ~Source() = default;
   // `events` of epoll, or 0: the time of wake_at() has come, or it asked for another call.
   virtual void on_ready(std::uint32_t events) = 0;
-  // Handles what has arrived; returns whether that was something. For a source that can tell
-  // without epoll.
+  // Handles what has arrived; returns whether that was something. For a source that needs no epoll
+  // for it.
   virtual bool look() { return false; }
 };
 
@@ -71,8 +71,8 @@ class Engine {
 
   // Does not watch it yet. The descriptor stays open until remove().
   Result<Id> add(int descriptor, std::shared_ptr<Source> source) MEMSPAN_REQUIRES(turn);
-  // While one of `events` is there, the source is called. 0: it is called once at most, for its
-  // end.
+  // The source is called while the descriptor has one of `events`. 0: it is called once at most,
+  // for its end.
   void watch(Id id, std::uint32_t events) MEMSPAN_REQUIRES(turn);
   void wake_at(Id id, Clock::time_point when) MEMSPAN_REQUIRES(turn);
   // Calls the source soon, after others had their turn.
@@ -151,6 +151,7 @@ class Engine {
   int rounds_ MEMSPAN_GUARDED_BY(turn) = 0;
   int sleepers_ MEMSPAN_GUARDED_BY(turn) = 0;         // threads in wait() that do not serve
   bool is_led_ MEMSPAN_GUARDED_BY(turn) = false;      // a thread in wait() serves
+  bool is_polled_ MEMSPAN_GUARDED_BY(turn) = false;   // the holder of the turn is in poll()
   AdaptiveSpin spin_ MEMSPAN_GUARDED_BY(turn){true};  // of that thread
   // The last waits: how many began soon after the previous one, since when and until when.
   int waits_ MEMSPAN_GUARDED_BY(turn) = 0;

@@ -29,7 +29,7 @@ struct OwnerCounters {
   std::atomic<std::uint64_t> broken{0};  // connections that ended for bad frames
 };
 
-// What an owner side has for others.
+// Takes answers and messages of an owner side.
 class AnswerSink {
  public:
   virtual ~AnswerSink() = default;
