@@ -161,13 +161,13 @@ void Engine::watch(Id id, std::uint32_t events) {
 }
 
 void Engine::wake_at(Id id, Clock::time_point when) {
-  timers_.push_back({when, id});
+  timers_.emplace(when, id);
   if (std::this_thread::get_id() != thread_.get_id()) wake_.ring();
 }
 
 void Engine::call_again(Id id) {
   if (std::find(again_.begin(), again_.end(), id) == again_.end()) again_.push_back(id);
-  if (waits_ == 0 && std::this_thread::get_id() != thread_.get_id()) wake_.ring();
+  if (is_served_here() && std::this_thread::get_id() != thread_.get_id()) wake_.ring();
 }
 
 void Engine::remove(Id id) {
@@ -175,7 +175,7 @@ void Engine::remove(Id id) {
   if (found == entries_.end()) return;
   ::epoll_ctl(inner_.get(), EPOLL_CTL_DEL, found->second.descriptor, nullptr);
   book_.remove(found->second.descriptor);
-  std::erase_if(timers_, [id](const Timer& timer) { return timer.id == id; });
+  std::erase_if(timers_, [id](const auto& timer) { return timer.second == id; });
   entries_.erase(found);
 }
 
@@ -209,6 +209,7 @@ void Engine::rest() {
   if (is_forgotten_) return;
   const Turn held(*this);
   arm(true);
+  if (!again_.empty()) wake_.ring();
 }
 
 void Engine::begin_waits() {
@@ -247,48 +248,57 @@ Duration Engine::kept_for() const {
 }
 
 Duration Engine::time_left() {
-  if (!again_.empty() && waits_ == 0) return Duration::zero();
+  if (!again_.empty() && is_served_here()) return Duration::zero();
   const auto now = Clock::now();
   Duration left = Duration::max();
   if (is_kept_) left = kept_for() - (waits_ == 0 ? now - waited_until_ : Duration::zero());
-  for (const Timer& timer : timers_) left = std::min<Duration>(left, timer.when - now);
+  if (!timers_.empty()) left = std::min<Duration>(left, timers_.begin()->first - now);
   return std::max(left, Duration::zero());
 }
 
 void Engine::run() {
   AdaptiveSpin spin;
-  std::array<epoll_event, 2> events;
   while (!ends_.load(std::memory_order_acquire)) {
-    Duration limit{};
+    if (after_turn_) after_turn_();
+    bool may_spin = false;
     {
       const Turn held(*this);
       serve_timers();
       arm_kept();
-      if (waits_ == 0) serve_again();
-      limit = time_left();
+      if (is_served_here()) serve_again();
+      may_spin = is_armed_ && time_left() > kMostKept;
     }
-    bool is_armed = true;
     // Does not spin beside a thread that serves: they may share a core.
     const auto look = [&] {
       if (after_turn_) after_turn_();
       const Turn held(*this);
-      is_armed = is_armed_;
-      return !is_armed || serve(0);
+      return !is_armed_ || serve(0);
     };
-    if (limit > kMostKept && spin.wait(look)) continue;
+    if (may_spin && spin.wait(look)) continue;
+    // Handlers may have asked for something.
     if (after_turn_) after_turn_();
-    bool is_ready = false;
-    const int count = wait_for_events(outer_.get(), events, limit);
-    for (int i = 0; i < count; ++i) {
-      if (events[static_cast<std::size_t>(i)].data.u64 != kWake)
-        is_ready = true;
-      else if (!ends_.load(std::memory_order_acquire))
-        wake_.silence();
-    }
-    if (!is_ready) continue;
-    const Turn held(*this);
-    if (is_armed_) serve_ready();
+    wait_for_work();
   }
+}
+
+void Engine::wait_for_work() {
+  Duration limit{};
+  {
+    const Turn held(*this);
+    limit = time_left();
+  }
+  std::array<epoll_event, 2> events;
+  const int count = wait_for_events(outer_.get(), events, limit);
+  bool is_ready = false;
+  for (int i = 0; i < count; ++i) {
+    if (events[static_cast<std::size_t>(i)].data.u64 != kWake)
+      is_ready = true;
+    else if (!ends_.load(std::memory_order_acquire))
+      wake_.silence();
+  }
+  if (!is_ready) return;
+  const Turn held(*this);
+  if (is_armed_) serve_ready();
 }
 
 // Returns whether a source had something.
@@ -326,12 +336,10 @@ bool Engine::serve_again() {
 }
 
 void Engine::serve_timers() {
-  const auto now = Clock::now();
-  const auto later = std::stable_partition(timers_.begin(), timers_.end(),
-                                           [&](const Timer& timer) { return timer.when > now; });
   std::vector<Id> due;
-  for (auto timer = later; timer != timers_.end(); ++timer) due.push_back(timer->id);
-  timers_.erase(later, timers_.end());
+  const auto later = timers_.upper_bound(Clock::now());
+  for (auto timer = timers_.begin(); timer != later; ++timer) due.push_back(timer->second);
+  timers_.erase(timers_.begin(), later);
   for (const Id id : due) call(id, 0);
   if (!due.empty()) notify();
 }

@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <thread>
 #include <unordered_map>
@@ -104,6 +105,9 @@ class Engine {
 
   Engine() = default;
   void run();
+  void wait_for_work() MEMSPAN_EXCLUDES(turn);
+  // Whether no other thread serves.
+  bool is_served_here() const MEMSPAN_REQUIRES(turn) { return is_armed_ || waits_ == 0; }
   void acquire() MEMSPAN_ATTRIBUTE_(acquire_capability(turn));
   void release() MEMSPAN_ATTRIBUTE_(release_capability(turn));
   // Waits for another thread's notify().
@@ -130,10 +134,6 @@ class Engine {
     std::shared_ptr<Source> source;
     std::uint32_t events = 0;
   };
-  struct Timer {
-    Clock::time_point when;
-    Id id;
-  };
   Fd outer_;  // with inner_ and wake_
   Fd inner_;  // with all sources
   WakeEvent wake_;
@@ -144,7 +144,7 @@ class Engine {
   std::atomic<int> wanted_{0};  // threads that wait for the turn
   ConditionVariable changed_;
   std::unordered_map<Id, Entry> entries_ MEMSPAN_GUARDED_BY(turn);
-  std::vector<Timer> timers_ MEMSPAN_GUARDED_BY(turn);
+  std::multimap<Clock::time_point, Id> timers_ MEMSPAN_GUARDED_BY(turn);
   std::vector<Id> again_ MEMSPAN_GUARDED_BY(turn);
   Id last_id_ MEMSPAN_GUARDED_BY(turn) = 0;
   Id speaker_ MEMSPAN_GUARDED_BY(turn) = 0;  // the source that was ready last

@@ -48,8 +48,8 @@ class MessageTransportImpl final : public MessageTransport {
     if (core_.engine == nullptr) return;
     core_.ends.store(true, std::memory_order_release);
     core_.engine->stop();
-    core_.deliveries.end();
     if (doorway_ == nullptr || is_forgotten_) return;
+    core_.deliveries.end();
     const Turn turn(*core_.engine);
     doorway_->close();
   }
