@@ -227,8 +227,8 @@ void Connection::finish(const Status& received) {
   const Status status = received.is_ok() && !is_closed_ ? owner_.after_look() : received;
   if (is_closed_) return;
   if (status.is_ok()) return watch();
+  owner_.on_end(status);  // before the other end can see it
   close();
-  owner_.on_end(status);
 }
 
 // Others have their turn after a while.
