@@ -10,6 +10,9 @@ struct ThreadState {
   InterruptHandler handler = nullptr;
   Clock::time_point called;  // or when the thread began to sleep
   bool is_interrupted = false;
+  const std::atomic<bool>* flag = nullptr;  // of EndsWith
+  const char* why = nullptr;
+  bool has_ended() const { return flag != nullptr && flag->load(std::memory_order_acquire); }
 };
 constinit thread_local ThreadState state;
 
@@ -25,23 +28,34 @@ bool is_due() {
 }  // namespace
 
 InterruptHandler set_thread_interrupt_handler(InterruptHandler handler) {
-  ThreadState fresh;
+  ThreadState fresh = state;
   fresh.handler = handler;
+  fresh.called = {};
+  fresh.is_interrupted = false;
   return std::exchange(state, fresh).handler;
 }
 
 bool is_interruptible() {
-  return state.handler != nullptr;
+  return state.handler != nullptr || state.flag != nullptr;
+}
+
+EndsWith::EndsWith(const std::atomic<bool>& flag, const char* why)
+    : outer_flag_(std::exchange(state.flag, &flag)), outer_why_(std::exchange(state.why, why)) {}
+
+EndsWith::~EndsWith() {
+  state.flag = outer_flag_;
+  state.why = outer_why_;
 }
 
 bool is_interrupted() {
+  if (state.has_ended()) return true;
   if (state.handler == nullptr) return false;
   if (!state.is_interrupted && is_due()) state.is_interrupted = state.handler() != 0;
   return state.is_interrupted;
 }
 
 bool is_interrupted(Mutex& held) {
-  if (state.handler == nullptr) return false;
+  if (!is_interruptible()) return false;
   held.unlock();
   const bool is_over = is_interrupted();
   held.lock();
@@ -49,24 +63,24 @@ bool is_interrupted(Mutex& held) {
 }
 
 Deadline until_next_look(const Deadline& deadline) {
-  if (state.handler == nullptr) return deadline;
+  if (!is_interruptible()) return deadline;
   if (state.called == Clock::time_point()) state.called = Clock::now();
   return deadline.within(kInterruptPeriod);
 }
 
 bool wait_interruptibly(ConditionVariable& changed, Mutex& mutex, const Deadline& deadline) {
-  if (state.handler == nullptr) return changed.wait_until(mutex, deadline);
+  if (!is_interruptible()) return changed.wait_until(mutex, deadline);
   changed.wait_until(mutex, until_next_look(deadline));
   return !is_interrupted(mutex) && !deadline.has_passed();
 }
 
 Status end_of_wait(std::string on_timeout) {
-  if (state.is_interrupted) return interruption();
+  if (state.is_interrupted || state.has_ended()) return interruption();
   return {Code::kTimeout, std::move(on_timeout)};
 }
 
 Status interruption() {
-  return {Code::kSystem, "interrupted by a signal's handler"};
+  return {Code::kSystem, state.has_ended() ? state.why : "interrupted by a signal's handler"};
 }
 
 }  // namespace memspan

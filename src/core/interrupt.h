@@ -5,9 +5,11 @@
 // kInterruptPeriod, without the locks that the wait uses. Once the handler returns nonzero, all
 // waits of the thread end until a handler is set again. Threads without a handler sleep without
 // this limit. The only thread of the library that has one is an endpoint's: the endpoint's end ends
-// what that thread waits for.
+// what that thread waits for. EndsWith ends the waits of calls whose object another thread
+// destroys.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <string>
 
@@ -26,7 +28,22 @@ inline constexpr auto kInterruptPeriod = std::chrono::milliseconds(40);
 
 // Sets the calling thread's handler and returns the previous one.
 InterruptHandler set_thread_interrupt_handler(InterruptHandler handler);
-bool is_interruptible();  // the thread has a handler
+bool is_interruptible();  // the thread has a handler, or an EndsWith
+
+// While it lives, waits of this thread also end once the flag is set; `why` is the failure's text.
+// Both must outlive it.
+class EndsWith {
+ public:
+  EndsWith(const std::atomic<bool>& flag, const char* why);
+  ~EndsWith();
+  EndsWith(const EndsWith&) = delete;
+  EndsWith& operator=(const EndsWith&) = delete;
+
+ private:
+  const std::atomic<bool>* const outer_flag_;
+  const char* const outer_why_;
+};
+
 // Calls the handler if it is due. Do not hold a lock that other threads take in calls of the
 // library: they may hold the lock that the handler waits for.
 bool is_interrupted();
@@ -39,7 +56,7 @@ bool wait_interruptibly(ConditionVariable& changed, Mutex& mutex, const Deadline
     MEMSPAN_REQUIRES(mutex);
 // Why such a wait ended: the interruption, or kTimeout with `on_timeout`.
 Status end_of_wait(std::string on_timeout);
-// The failure of a call that was interrupted.
+// The failure of a call that was interrupted: kSystem.
 Status interruption();
 
 }  // namespace memspan

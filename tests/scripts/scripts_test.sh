@@ -254,7 +254,7 @@ case_version() {
     return
   }
   # Tables say with which one they were measured.
-  git -C "$root" grep -nIE "(^|[^0-9.])${version//./\\.}(\$|[^0-9.])" -- . ':!VERSION' ':!CHANGELOG.md' ':!benchmarks/*.json' |
+  git -C "$root" grep -nIE "(^|[^0-9.])${version//./\\.}(\$|[^0-9.])" -- . ':!VERSION' ':!CHANGELOG.md' ':!docs/measurements' |
     grep -v "^[^:]*\.md:.*memspan $version" >"$work/out" || return 0
   fail "the version is repeated: $(cat "$work/out")"
 }

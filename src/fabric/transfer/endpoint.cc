@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/environment.h"
+#include "core/interrupt.h"
 #include "core/log.h"
 #include "core/random.h"
 #include "device/choice.h"
@@ -24,6 +25,7 @@ namespace {
 
 constexpr Duration kTellAfter = std::chrono::seconds(3);
 
+constexpr const char* kDestroyed = "the endpoint has been destroyed";
 // As long as MemFabric's registering sleeps, on which programs rely as a barrier.
 Result<Duration> registration_patience() {
   constexpr std::int64_t kUsual = 8;
@@ -277,6 +279,7 @@ Result<std::string> Endpoint::answer_notify(const Notify& notify) {
 }
 
 Status Endpoint::reach(std::string_view peer) {
+  const EndsWith ends(is_ending_, kDestroyed);
   const auto found = peers_->find(peer);
   return found.is_ok() ? (*found)->ask() : found.status();
 }
@@ -309,6 +312,7 @@ Status Endpoint::release(const void* address) {
 
 Status Endpoint::submit(Direction direction, std::string_view peer, const Pieces& pieces,
                         const DeviceStream& stream) {
+  const EndsWith ends_early(is_ending_, kDestroyed);
   auto found = peers_->find(peer);
   if (!found.is_ok()) return found.status();
   return StreamTransfer(**found, direction, stream).submit(pieces);
@@ -316,11 +320,14 @@ Status Endpoint::submit(Direction direction, std::string_view peer, const Pieces
 
 Status Endpoint::transfer(Direction direction, std::string_view peer, const Pieces& pieces,
                           Ends ends) {
+  const EndsWith ends_early(is_ending_, kDestroyed);
   auto found = peers_->find(peer);
   if (!found.is_ok()) return found.status();
   CopyEngine engine(**found, direction, pieces, Cursor{},
                     ends == Ends::kAny ? (*found)->device() : nullptr);
   Status status = engine.move_all();
+  if (!status.is_ok() && is_ending_.load(std::memory_order_acquire))
+    return {Code::kUnavailable, kDestroyed};
   if (!engine.is_refused()) [[likely]]
     return status;
   return wait_for_registration(**found, engine, std::move(status));
@@ -340,8 +347,8 @@ Status Endpoint::wait_for_registration(Peer& peer, CopyEngine& engine, Status re
   const Deadline deadline = Deadline::after(patience);
   Deadline tell = Deadline::after(kTellAfter);
   while (engine.is_refused() && !deadline.has_passed()) {
-    if (is_ending_.load(std::memory_order_acquire))
-      return {Code::kUnavailable, "the endpoint has been destroyed"};
+    if (is_ending_.load(std::memory_order_acquire)) return {Code::kUnavailable, kDestroyed};
+    if (is_interrupted()) return interruption();
     if (!tell.is_never() && tell.has_passed()) {
       log_line(
           LogLevel::kWarn,

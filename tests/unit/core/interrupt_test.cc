@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 namespace memspan {
@@ -83,6 +84,37 @@ TEST_F(InterruptTest, TellsATimeOutFromAnInterruption) {
   const Status status = end_of_wait("late");
   EXPECT_EQ(status.code(), Code::kTimeout);
   EXPECT_EQ(status.message(), "late");
+}
+
+TEST_F(InterruptTest, AWaitEndsWithWhatAnotherThreadDestroys) {
+  std::atomic<bool> is_over{false};
+  const EndsWith ends(is_over, "it is destroyed");
+  EXPECT_TRUE(is_interruptible());
+  EXPECT_FALSE(is_interrupted());
+  std::thread other([&] { is_over.store(true); });
+  {
+    MutexLock lock(mutex_);
+    while (wait_interruptibly(changed_, mutex_, Deadline::never())) continue;
+  }
+  other.join();
+  EXPECT_EQ(end_of_wait("late").message(), "it is destroyed");
+}
+
+TEST_F(InterruptTest, AHandlerAndAnInnerObjectLeaveTheOuterOne) {
+  std::atomic<bool> outer{false};
+  std::atomic<bool> inner{true};
+  const EndsWith ends(outer, "the outer one");
+  set_handler(1000);
+  set_thread_interrupt_handler(nullptr);
+  {
+    const EndsWith also(inner, "the inner one");
+    EXPECT_TRUE(is_interrupted());
+    EXPECT_EQ(interruption().message(), "the inner one");
+  }
+  EXPECT_FALSE(is_interrupted());
+  outer.store(true);
+  EXPECT_TRUE(is_interrupted());
+  EXPECT_EQ(interruption().message(), "the outer one");
 }
 
 }  // namespace
