@@ -64,8 +64,8 @@ Result<std::thread> start_without_signals(auto run) {
 
 }  // namespace
 
-Result<std::unique_ptr<Engine>> Engine::start() {
-  std::unique_ptr<Engine> made(new Engine);
+Result<std::unique_ptr<Engine>> Engine::start(std::function<void()> after_turn) {
+  std::unique_ptr<Engine> made(new Engine(std::move(after_turn)));
   made->outer_.reset(::epoll_create1(EPOLL_CLOEXEC));
   made->inner_.reset(::epoll_create1(EPOLL_CLOEXEC));
   if (!made->outer_.is_valid() || !made->inner_.is_valid())
@@ -190,7 +190,7 @@ void Engine::poll() {
   serve(0);
   is_polled_ = false;
   release();
-  if (after_turn_) after_turn_();
+  after_turn_();
 }
 
 void Engine::begin_polling() {
@@ -259,7 +259,7 @@ Duration Engine::time_left() {
 void Engine::run() {
   AdaptiveSpin spin;
   while (!ends_.load(std::memory_order_acquire)) {
-    if (after_turn_) after_turn_();
+    after_turn_();
     bool may_spin = false;
     {
       const Turn held(*this);
@@ -270,13 +270,13 @@ void Engine::run() {
     }
     // Does not spin beside a thread that serves: they may share a core.
     const auto look = [&] {
-      if (after_turn_) after_turn_();
+      after_turn_();
       const Turn held(*this);
       return !is_armed_ || serve(0);
     };
     if (may_spin && spin.wait(look)) continue;
     // Handlers may have asked for something.
-    if (after_turn_) after_turn_();
+    after_turn_();
     wait_for_work();
   }
 }

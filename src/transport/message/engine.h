@@ -23,6 +23,7 @@
 #include <memory>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/adaptive_spin.h"
@@ -55,15 +56,14 @@ class Engine {
  public:
   using Id = std::uint64_t;  // of a source; 0: none
 
-  static Result<std::unique_ptr<Engine>> start();
+  // `after_turn` is called without the turn by each thread that has served sources and may run code
+  // of the program.
+  static Result<std::unique_ptr<Engine>> start(std::function<void()> after_turn = [] {});
   // Ends the thread.
   ~Engine();
   void stop() MEMSPAN_EXCLUDES(turn);
   // In a child of fork(): the engine can no longer be used.
   void forget_in_child();
-  // Called without the turn by each thread that has served sources and may run code of the
-  // program. Set before the first source.
-  void set_after_turn(std::function<void()> call) { after_turn_ = std::move(call); }
 
   Mutex turn;
 
@@ -103,7 +103,7 @@ class Engine {
  private:
   friend class Turn;
 
-  Engine() = default;
+  explicit Engine(std::function<void()> after_turn) : after_turn_(std::move(after_turn)) {}
   void run();
   void wait_for_work() MEMSPAN_EXCLUDES(turn);
   // Whether no other thread serves.
@@ -140,7 +140,7 @@ class Engine {
   std::atomic<bool> ends_{false};
   bool is_forgotten_ = false;
   DescriptorBook book_;
-  std::function<void()> after_turn_;
+  const std::function<void()> after_turn_;
   std::atomic<int> wanted_{0};  // threads that wait for the turn
   ConditionVariable changed_;
   std::unordered_map<Id, Entry> entries_ MEMSPAN_GUARDED_BY(turn);

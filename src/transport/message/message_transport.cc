@@ -55,8 +55,8 @@ class MessageTransportImpl final : public MessageTransport {
   }
 
   Status start() {
-    MEMSPAN_TRY_ASSIGN(core_.engine, Engine::start(), "the transport \"message\"");
-    core_.engine->set_after_turn([this] { core_.deliveries.run(); });
+    MEMSPAN_TRY_ASSIGN(core_.engine, Engine::start([this] { core_.deliveries.run(); }),
+                       "the transport \"message\"");
     MEMSPAN_TRY_ASSIGN(std::unique_ptr<Listener> listener, core_.options.carrier->listen(),
                        "the transport \"message\"");
     auto doorway = std::make_shared<Doorway>(core_, services_, std::move(listener));
