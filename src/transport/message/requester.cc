@@ -84,7 +84,7 @@ Status Requester::await_open(const Deadline& deadline) {
   if (!lost_.is_ok()) return lost_;
   if (connection_ != nullptr) return Status::ok();
   MEMSPAN_PASS(begin_connecting());
-  const Status ended =
+  Status ended =
       engine_.wait([this] { return connection_ != nullptr || !lost_.is_ok(); }, deadline);
   if (!lost_.is_ok()) return lost_;
   if (ended.code() == Code::kTimeout)
@@ -196,8 +196,8 @@ Status Requester::submit(std::span<const OutFrame> frames, SendMode mode,
   if (const Status sent = connection_->submit(frames, waited); !sent.is_ok())
     return fail(sent, true);
   if (waited == nullptr || parcel.frames == 0) return Status::ok();
-  const Status ended = engine_.wait([&] { return parcel.frames == 0 || !lost_.is_ok(); }, deadline,
-                                    connection_->id());
+  Status ended = engine_.wait([&] { return parcel.frames == 0 || !lost_.is_ok(); }, deadline,
+                              connection_->id());
   if (!lost_.is_ok()) return lost_;
   if (ended.is_ok()) return ended;
   connection_->withdraw(parcel);
@@ -253,7 +253,7 @@ Result<std::uint64_t> Requester::request_quiet(std::uint64_t context, const Dead
 
 Result<std::uint64_t> Requester::request(Request request, const Deadline& deadline) {
   const Turn turn(engine_);
-  return ask(std::move(request), deadline);
+  return ask(request, deadline);
 }
 
 Result<std::uint64_t> Requester::ask(Request request, const Deadline& deadline) {
