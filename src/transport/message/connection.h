@@ -20,6 +20,9 @@
 
 namespace memspan {
 
+// A peer that hears no goodbye takes the end for a death. One that is stopped does not take it.
+inline constexpr Duration kGoodbyeLimit = std::chrono::milliseconds(20);
+
 // `payload` has frame.payload bytes.
 struct OutFrame {
   Frame frame;

@@ -14,8 +14,6 @@ constexpr auto kGreetingTime = std::chrono::seconds(10);
 // Connections that have not greeted: more than any job starts at once, fewer than the limit of
 // descriptors.
 constexpr std::size_t kMostPending = 256;
-// A peer that hears no goodbye takes the end for a death. One that is stopped does not take it.
-constexpr Duration kGoodbyeLimit = std::chrono::milliseconds(20);
 
 }  // namespace
 

@@ -17,9 +17,6 @@ constexpr std::size_t kMostFailures = 1024;
 constexpr std::size_t kMostWithQuiet = 16 << 10;
 constexpr std::size_t kMostFramesWithQuiet = 8;
 
-// A peer that hears no goodbye takes the end for a death. One that is stopped does not take it.
-constexpr Duration kGoodbyeLimit = std::chrono::milliseconds(20);
-
 FrameType answer_to(FrameType request) {
   switch (request) {
     case FrameType::kGet:

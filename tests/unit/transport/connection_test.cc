@@ -65,6 +65,14 @@ MessageOptions no_options() {
   return options;
 }
 
+// More than a connection holds.
+std::vector<OutFrame> sixteen_puts(const std::vector<std::byte>& payload) {
+  return {16, OutFrame{{.type = FrameType::kPut,
+                        .payload = static_cast<std::uint32_t>(payload.size()),
+                        .region = {}},
+                       payload.data()}};
+}
+
 class ConnectionTest : public testing::Test {
  protected:
   ConnectionTest() : core_(no_options(), kSecret) {
@@ -138,8 +146,7 @@ TEST_F(ConnectionTest, AGoodbyeArrivesAlthoughTheStreamIsBusyForAMoment) {
 TEST_F(ConnectionTest, PayloadsStayWithTheirCallerUntilTheyAreSent) {
   const Turn turn(*core_.engine);
   std::vector<std::byte> payload(1 << 20, std::byte{0x5a});
-  std::vector<OutFrame> puts(
-      16, {{.type = FrameType::kPut, .payload = 1 << 20, .region = {}}, payload.data()});
+  const std::vector<OutFrame> puts = sixteen_puts(payload);
   Parcel parcel;
   ASSERT_TRUE(peer_->submit(puts, &parcel).is_ok());
   EXPECT_GT(parcel.frames, 0U);
@@ -152,8 +159,7 @@ TEST_F(ConnectionTest, PayloadsStayWithTheirCallerUntilTheyAreSent) {
 TEST_F(ConnectionTest, WithdrawnFramesAreNotSentAndTheConnectionIsIntact) {
   const Turn turn(*core_.engine);
   std::vector<std::byte> payload(1 << 20, std::byte{0x5a});
-  std::vector<OutFrame> puts(
-      16, {{.type = FrameType::kPut, .payload = 1 << 20, .region = {}}, payload.data()});
+  const std::vector<OutFrame> puts = sixteen_puts(payload);
   Parcel parcel;
   ASSERT_TRUE(peer_->submit(puts, &parcel).is_ok());
   ASSERT_GT(parcel.frames, 0U);
