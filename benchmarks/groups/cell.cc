@@ -12,7 +12,7 @@ namespace {
 constexpr int kLeastCalls = 3, kMostCalls = 20'000, kLeastRounds = 3;
 constexpr double kLongSeconds = 0.1;  // such a call is a batch by itself
 // memspan chooses its way to copy among the first calls of a size (docs/design/0029).
-constexpr int kFirstCalls = 24;
+constexpr int kFirstCalls = 80;
 
 struct Side {
   const char* name;

@@ -137,11 +137,15 @@ void measure_alone(const struct figure* figures, int count) {
     long operations[kMaxSet];
     for (int i = 0; i < count; i++)
       operations[i] = figures[i].run ? calibrate_alone(&figures[i]) : 0;
+    // Back and forth: copies after one past the caches take longer for a while, so the same figure
+    // must not always come after it.
     for (int r = 0; r < bench.repetitions; r++)
-      for (int i = 0; i < count; i++)
+      for (int k = 0; k < count; k++) {
+        int i = r % 2 == 0 ? k : count - 1 - k;
         if (figures[i].run)
           samples[i][r] =
               convert(&figures[i], time_alone(&figures[i], operations[i]), operations[i]);
+      }
     for (int i = 0; i < count; i++) report_figure(&figures[i], samples[i]);
   }
   shmem_barrier_all();

@@ -195,7 +195,7 @@ static void sweep(struct figure library, const char* const (*bare_names)[kBareCo
     memset(is_put ? bench.destination : bench.local, 0, size);
     shmem_barrier_all();
     // memspan chooses its way to copy among the first calls of a size (docs/design/0029).
-    if (bench.me == 0) library.run(size, 24);
+    if (bench.me == 0) library.run(size, 80);
     shmem_barrier_all();
     check(library.name, size, is_put ? 1 : 0, is_put ? bench.destination : bench.local);
     struct figure set[1 + kBareCopies] = {library};

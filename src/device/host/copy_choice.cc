@@ -26,7 +26,8 @@ CopyChoice::Turn CopyChoice::next(unsigned ways) {
   calls_.store(call, std::memory_order_relaxed);
   if (!enter(call)) return {best(), ways, 0};
   const unsigned way = turn_ / kTries;
-  return {turn_ % kTries != 0 && is_hopeless(way) ? best() : way, ways, call};
+  const bool is_tried = turn_ % kTries == 0 ? !is_behind(way) : !is_hopeless(way);
+  return {is_tried ? way : best(), ways, call};
 }
 
 bool CopyChoice::enter(std::uint32_t call) {
@@ -60,7 +61,12 @@ void CopyChoice::rate(const Turn& turn, std::uint32_t cost) {
 }
 
 bool CopyChoice::is_hopeless(unsigned way) const {
-  return costs_[way][0] > std::uint64_t{kHopeless} * shortest_;
+  return is_behind(way) || costs_[way][0] > std::uint64_t{kHopeless} * shortest_;
+}
+
+bool CopyChoice::is_behind(unsigned way) const {
+  if (whole_ == 0 || whole_ == kTrials) return false;
+  return cost_of_trials(way) > best_cost() + std::uint64_t{best_cost()} / kBehind;
 }
 
 std::uint32_t CopyChoice::cost_in_trial(unsigned way) const {
@@ -104,6 +110,7 @@ void CopyChoice::end_trial(unsigned ways) {
     --repeats_;
     return;
   }
+  if (whole_ < kTrials && ++whole_ < kTrials) return;
   left_.store(gap_, std::memory_order_relaxed);
   gap_ = std::min(2 * gap_, kLastGap);
 }

@@ -22,17 +22,20 @@ class CopyChoice {
   // if no other one does.
   static constexpr unsigned kTries = 3;
   // Copies from one trial to the next: at first, and at most. The number doubles.
-  static constexpr std::uint32_t kFirstGap = 64;
+  static constexpr std::uint32_t kFirstGap = 512;
   static constexpr std::uint32_t kLastGap = 4096;
   // So many trials that say nothing about some way, as copies to new memory, are repeated at once.
   static constexpr unsigned kRepeats = 8;
-  // A way's cost is the median of so many trials.
+  // A way's cost is the median of so many trials. The first ones follow each other at once.
   static constexpr unsigned kTrials = 3;
   // A way replaces another one if it takes less than 31/32 of its time.
   static constexpr std::uint32_t kGain = 32;
   // A way whose first try takes so many times the shortest is not tried again; in its turns the
   // fastest way so far is taken.
   static constexpr std::uint32_t kHopeless = 4;
+  // So is one that took more than 5/4 of the shortest time in the first trial, in those that follow
+  // at once.
+  static constexpr std::uint32_t kBehind = 4;
 
   struct Turn {
     unsigned way = 0;
@@ -63,6 +66,7 @@ class CopyChoice {
 
   bool enter(std::uint32_t call);
   bool is_hopeless(unsigned way) const;
+  bool is_behind(unsigned way) const;
   std::uint32_t cost_in_trial(unsigned way) const;
   std::uint32_t cost_of_trials(unsigned way) const;
   void end_trial(unsigned ways);
@@ -78,6 +82,7 @@ class CopyChoice {
   std::uint32_t shortest_ = 0;  // of the trial; 0: none
   std::uint32_t gap_ = kFirstGap;
   unsigned repeats_ = kRepeats;  // left
+  unsigned whole_ = 0;           // trials of all ways, until kTrials
   std::array<std::array<std::uint32_t, kTries>, kMostWays> costs_{};
   // The costs in the last trials, the newest first; 0: none.
   std::array<std::array<std::uint32_t, kTrials>, kMostWays> trials_{};

@@ -15,11 +15,23 @@ unsigned count(const Costs& costs) {
   return static_cast<unsigned>(costs.size());
 }
 
-// A trial in which a copy costs so much each way, and the copies until the next one. How often each
+// The first trials, in which a copy costs so much each way, and the copy after them. How often each
 // way was taken.
-Costs trial(CopyChoice& choice, const Costs& costs) {
+Costs first_trials(CopyChoice& choice, const Costs& costs) {
   Costs taken(costs.size());
   CopyChoice::Turn turn = choice.next(count(costs));
+  for (; turn.is_rated(); turn = choice.next(count(costs))) {
+    choice.rate(turn, costs[turn.way]);
+    ++taken[turn.way];
+  }
+  return taken;
+}
+
+// The next trial, likewise.
+Costs trial(CopyChoice& choice, const Costs& costs) {
+  CopyChoice::Turn turn = choice.next(count(costs));
+  while (!turn.is_rated()) turn = choice.next(count(costs));
+  Costs taken(costs.size());
   for (; turn.is_rated(); turn = choice.next(count(costs))) {
     choice.rate(turn, costs[turn.way]);
     ++taken[turn.way];
@@ -47,17 +59,31 @@ void trials(CopyChoice& choice, const std::vector<Costs>& costs) {
 TEST(CopyChoiceTest, TriesEachWayAndTakesTheFastest) {
   CopyChoice choice;
   EXPECT_EQ(choice.best_cost(), 0u);
-  EXPECT_EQ(trial(choice, {90, 40, 70}), (Costs{3, 3, 3}));
+  EXPECT_EQ(first_trials(choice, {42, 40, 45}), (Costs{9, 9, 9}));
   EXPECT_EQ(choice.best(), 1u);
   EXPECT_EQ(choice.best_cost(), 40u);
   EXPECT_EQ(choice.next(3).way, 1u);
 }
 
+TEST(CopyChoiceTest, WaysThatAreFarBehindHaveOneTrialAtFirst) {
+  CopyChoice choice;
+  EXPECT_EQ(first_trials(choice, {51, 40, 50}), (Costs{3, 9 + 6, 9}));
+  // Later trials are of all ways.
+  EXPECT_EQ(trial(choice, {51, 40, 50}), (Costs{3, 3, 3}));
+}
+
+TEST(CopyChoiceTest, TheFirstDecisionRestsOnThreeTrials) {
+  CopyChoice choice;
+  trials(choice, {{36, 40}, {48, 41}, {49, 42}});
+  EXPECT_EQ(choice.best(), 1u);
+  EXPECT_EQ(choice.best_cost(), 41u);
+}
+
 TEST(CopyChoiceTest, ATrialTakesOneWayAfterTheOther) {
   CopyChoice choice;
-  for (unsigned i = 0; i < 2 * CopyChoice::kTries; ++i) {
+  for (unsigned i = 0; i < CopyChoice::kTrials * 2 * CopyChoice::kTries; ++i) {
     const CopyChoice::Turn turn = choice.next(2);
-    EXPECT_EQ(turn.way, i / CopyChoice::kTries);
+    EXPECT_EQ(turn.way, i / CopyChoice::kTries % 2);
     choice.rate(turn, 50);
   }
   EXPECT_FALSE(choice.next(2).is_rated());
@@ -66,7 +92,7 @@ TEST(CopyChoiceTest, ATrialTakesOneWayAfterTheOther) {
 TEST(CopyChoiceTest, TrialsBecomeRare) {
   CopyChoice choice;
   std::vector<std::uint32_t> gaps;
-  for (int i = 0; i < 9; ++i) {
+  for (int i = 0; i < 8; ++i) {
     CopyChoice::Turn turn;
     gaps.push_back(copies_until_trial(choice, 2, turn));
     for (unsigned left = 2 * CopyChoice::kTries; left > 0; --left) {
@@ -74,7 +100,7 @@ TEST(CopyChoiceTest, TrialsBecomeRare) {
       if (left > 1) turn = choice.next(2);
     }
   }
-  EXPECT_EQ(gaps, (std::vector<std::uint32_t>{0, 64, 128, 256, 512, 1024, 2048, 4096, 4096}));
+  EXPECT_EQ(gaps, (std::vector<std::uint32_t>{0, 0, 0, 512, 1024, 2048, 4096, 4096}));
 }
 
 TEST(CopyChoiceTest, TheFirstTryOfAWayDoesNotCount) {
@@ -88,7 +114,7 @@ TEST(CopyChoiceTest, TheFirstTryOfAWayDoesNotCount) {
 
 TEST(CopyChoiceTest, OneBadTrialOfThreeDoesNotCount) {
   CopyChoice choice;
-  trials(choice, {{90, 40}, {90, 42}, {41, 80}});
+  trials(choice, {{49, 40}, {49, 42}, {41, 80}});
   EXPECT_EQ(choice.best(), 1u);
   EXPECT_EQ(choice.best_cost(), 42u);
   trials(choice, {{41, 80}});
@@ -97,7 +123,7 @@ TEST(CopyChoiceTest, OneBadTrialOfThreeDoesNotCount) {
 
 TEST(CopyChoiceTest, ALittleFasterDoesNotReplaceIt) {
   CopyChoice choice;
-  trials(choice, {{1000, 2000}, {1000, 970}, {1000, 970}});
+  trials(choice, {{1000, 1200}, {1000, 970}, {1000, 970}});
   EXPECT_EQ(choice.best(), 0u);
   trials(choice, {{1000, 960}, {1000, 960}});
   EXPECT_EQ(choice.best(), 1u);
@@ -127,15 +153,15 @@ TEST(CopyChoiceTest, ATrialThatSaysNothingIsRepeatedAtOnceButNotForever) {
     choice.rate(turn, turn.way == 0 ? 50 : 0);
     ASSERT_LT(++tries, 1000u);
   }
-  EXPECT_EQ(tries, (1 + CopyChoice::kRepeats) * 2 * CopyChoice::kTries);
+  EXPECT_EQ(tries, (CopyChoice::kTrials + CopyChoice::kRepeats) * 2 * CopyChoice::kTries);
   EXPECT_EQ(choice.best_cost(), 50u);
 }
 
 TEST(CopyChoiceTest, AWayThatIsManyTimesSlowerHasOneTry) {
   CopyChoice choice;
-  EXPECT_EQ(trial(choice, {90, 361, 100}), (Costs{3 + 2, 1, 3}));
+  EXPECT_EQ(first_trials(choice, {90, 361, 100}), (Costs{9 + 2 + 6, 1, 9}));
   CopyChoice other;
-  EXPECT_EQ(trial(other, {90, 360, 100}), (Costs{3, 3, 3}));
+  EXPECT_EQ(first_trials(other, {90, 360, 100}), (Costs{9 + 6, 3, 9}));
 }
 
 TEST(CopyChoiceTest, TheFirstTrialWaitsForSoManyCopies) {
