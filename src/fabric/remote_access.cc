@@ -15,15 +15,8 @@ namespace {
 
 enum class MessageKind : std::uint64_t { kRequest = 1, kReply = 2 };
 
-// How long a call waits for an answer that a peer may have sent before its goodbye, over another
-// connection.
-constexpr Duration kLastAnswerPatience = std::chrono::seconds(1);
-// The most callers whose links are kept for answers.
-constexpr std::size_t kMostCallers = 256;
-
 struct CallRequest {
   std::uint64_t number = 0;  // of the caller's
-  std::string_view reply_to;
   std::string_view service;
   std::string_view body;
 };
@@ -31,7 +24,6 @@ struct CallRequest {
 std::string encode(const CallRequest& request) {
   ByteWriter writer;
   writer.u64(request.number);
-  writer.text(request.reply_to);
   writer.text(request.service);
   writer.text(request.body);
   return writer.take();
@@ -52,21 +44,13 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 }  // namespace
 
 struct RemoteAccess::Call {
-  const int peer;
+  const RemotePeer& peer;  // outlives it
   Mutex mutex;
   ConditionVariable changed;
   bool is_over MEMSPAN_GUARDED_BY(mutex) = false;
-  bool has_left MEMSPAN_GUARDED_BY(mutex) = false;  // the peer
-  Deadline until MEMSPAN_GUARDED_BY(mutex);
   Result<std::string> answer MEMSPAN_GUARDED_BY(mutex) = std::string();
 
-  Call(int whom, const Deadline& deadline) : peer(whom), until(deadline) {}
-  void note_left() MEMSPAN_EXCLUDES(mutex) {
-    MutexLock lock(mutex);
-    has_left = true;
-    until = until.within(kLastAnswerPatience);
-    changed.notify_all();
-  }
+  explicit Call(const RemotePeer& whom) : peer(whom) {}
   void end(Result<std::string> with) MEMSPAN_EXCLUDES(mutex) {
     MutexLock lock(mutex);
     if (is_over) return;
@@ -103,7 +87,9 @@ Result<std::unique_ptr<RemoteAccess>> RemoteAccess::create(Services& services,
   options.handlers.on_peer_lost = [&access](int peer, const Status& why) {
     access.on_peer_lost(peer, why);
   };
-  options.handlers.on_peer_left = [&access](int peer) { access.on_peer_left(peer); };
+  options.handlers.on_peer_left = [&access](int peer) {
+    access.on_peer_lost(peer, Status(Code::kPeerLost, "it has left"));
+  };
   auto transport = make_message_transport(std::move(options));
   if (!transport.is_ok()) return transport.status().annotate("reaching other hosts");
   made->transport_ = std::move(transport).value();
@@ -112,15 +98,12 @@ Result<std::unique_ptr<RemoteAccess>> RemoteAccess::create(Services& services,
 
 // No link outlives the transport, and none is made while it ends.
 RemoteAccess::~RemoteAccess() {
-  std::map<std::string, std::shared_ptr<RemotePeer>> callers;
   {
     MutexLock lock(mutex_);
     is_closed_ = true;
     while (answering_ != 0) answered_.wait_until(mutex_, Deadline::never());
     is_ending_ = true;
-    callers.swap(callers_);
   }
-  callers.clear();
   transport_.reset();
 }
 
@@ -147,31 +130,30 @@ Result<std::shared_ptr<RemotePeer>> RemoteAccess::connect(int number, std::strin
 
 Result<std::string> RemoteAccess::call(const RemotePeer& peer, std::string_view service,
                                        std::string_view request, const Deadline& deadline) {
-  const auto call = std::make_shared<Call>(peer.number_, deadline);
-  const std::string reply_to = address();
+  const auto call = std::make_shared<Call>(peer);
   std::uint64_t number = 0;
   {
     MutexLock lock(mutex_);
     number = ++last_call_;
     calls_[number] = call;
   }
-  const std::string text = encode(
-      CallRequest{.number = number, .reply_to = reply_to, .service = service, .body = request});
+  const std::string text =
+      encode(CallRequest{.number = number, .service = service, .body = request});
   Status status = peer.link().send({static_cast<std::uint64_t>(MessageKind::kRequest)},
                                    bytes_of(text), deadline);
   {
     MutexLock lock(call->mutex);
     while (status.is_ok() && !call->is_over)
-      if (!wait_interruptibly(call->changed, call->mutex, call->until) && !call->is_over)
+      if (!wait_interruptibly(call->changed, call->mutex, deadline) && !call->is_over)
         status = end_of_wait(fmt::format("{} did not answer in time", peer.name()));
-    const bool had_left = status.code() == Code::kPeerLost && peer.has_left();
-    if (had_left || (status.code() == Code::kTimeout && call->has_left))
-      status = Status(Code::kNotFound, fmt::format("{} has left", peer.name()));
   }
   MutexLock lock(mutex_);
   calls_.erase(number);
-  if (!status.is_ok()) return status;
   MutexLock call_lock(call->mutex);
+  if (status.is_ok() && !call->answer.is_ok()) status = call->answer.status();
+  if (status.code() == Code::kPeerLost && peer.has_left())
+    return Status(Code::kNotFound, fmt::format("{} has left", peer.name()));
+  if (!status.is_ok()) return status;
   return std::move(call->answer);
 }
 
@@ -180,29 +162,17 @@ void RemoteAccess::on_message(int peer, std::uint64_t kind, std::string_view byt
   if (kind == static_cast<std::uint64_t>(MessageKind::kReply)) on_reply(bytes);
 }
 
-// Drops the links, so that the next call makes a new one. Returns the calls that wait for the peer.
-std::vector<std::shared_ptr<RemoteAccess::Call>> RemoteAccess::drop_links(int peer, bool has_left) {
-  std::vector<std::shared_ptr<Call>> waiting;
-  std::map<std::string, std::shared_ptr<RemotePeer>> dropped;  // without the lock
+// Drops the lost links, so that the next call makes a new one, and ends the calls that wait for
+// their answers. A connection that only the peer has made carries none of them.
+void RemoteAccess::on_peer_lost(int peer, const Status& why) {
   MutexLock lock(mutex_);
-  for (const auto& [number, call] : calls_)
-    if (call->peer == peer) waiting.push_back(call);
-  for (auto it = callers_.begin(); it != callers_.end();)
-    if (const auto now = it++; now->second->number_ == peer) dropped.insert(callers_.extract(now));
-  std::erase_if(by_address_, [&](const auto& entry) {
+  std::erase_if(by_address_, [](const auto& entry) {
     const auto known = entry.second.lock();
-    if (known != nullptr && known->number_ == peer) {
-      known->has_left_.store(has_left, std::memory_order_relaxed);
-      known->mark_lost();
-    }
     return known == nullptr || known->is_lost();
   });
-  return waiting;
-}
-
-void RemoteAccess::on_peer_lost(int peer, const Status& why) {
-  for (const auto& call : drop_links(peer, false))
-    call->end(Status(Code::kPeerLost, why.message()));
+  for (const auto& [number, call] : calls_)
+    if (call->peer.number_ == peer && call->peer.is_lost())
+      call->end(Status(Code::kPeerLost, why.message()));
 }
 
 void RemoteAccess::exclude(const MemberIdentity& who) {
@@ -211,15 +181,10 @@ void RemoteAccess::exclude(const MemberIdentity& who) {
   on_peer_lost(number_of(who), why);
 }
 
-void RemoteAccess::on_peer_left(int peer) {
-  for (const auto& call : drop_links(peer, true)) call->note_left();
-}
-
 // Drops bytes that are not a request.
 void RemoteAccess::on_request(int peer, std::string_view bytes) {
   ByteReader reader(bytes);
   const std::uint64_t number = reader.u64();
-  const std::string caller(reader.text());
   const std::string service(reader.text());
   const std::string body(reader.text());
   if (!reader.is_finished()) return;
@@ -228,23 +193,17 @@ void RemoteAccess::on_request(int peer, std::string_view bytes) {
     if (is_closed_) return;
     ++answering_;
   }
-  reply_to(peer, caller, encode_reply(number, services_.answer(service, body)));
+  reply(peer, number, services_.answer(service, body));
   MutexLock lock(mutex_);
   if (--answering_ == 0) answered_.notify_all();
 }
 
-// A caller that is gone needs no answer. Its name is not known here, and the messages of later
-// calls to it have this one.
-void RemoteAccess::reply_to(int peer, const std::string& address, std::string_view reply) {
-  const std::string where = address.substr(address.find('/') + 1);  // after the secret
-  auto caller = connect(peer, fmt::format("the process at {}", where), address);
-  if (!caller.is_ok()) return;
-  static_cast<void>(
-      (*caller)->link().post({static_cast<std::uint64_t>(MessageKind::kReply)}, bytes_of(reply)));
-  std::map<std::string, std::shared_ptr<RemotePeer>> dropped;  // without the lock
-  MutexLock lock(mutex_);
-  if (callers_.size() >= kMostCallers) callers_.swap(dropped);
-  callers_[address] = std::move(caller).value();
+// A caller that is gone needs no answer.
+void RemoteAccess::reply(int peer, std::uint64_t number, const Result<std::string>& answer) {
+  const std::string text = encode_reply(number, answer);
+  const Status sent = transport_->post_back(peer, {static_cast<std::uint64_t>(MessageKind::kReply)},
+                                            bytes_of(text));
+  if (sent.code() == Code::kInvalidArgument) reply(peer, number, sent);  // too long
 }
 
 void RemoteAccess::on_reply(std::string_view bytes) {

@@ -40,10 +40,12 @@ class RemotePeer {
   const std::string& name() const { return name_; }
   Link& link() const { return *link_; }
   // Whether the link has ended, so that a new one is needed.
-  bool is_lost() const { return is_lost_.load(std::memory_order_relaxed); }
+  bool is_lost() const {
+    return is_lost_.load(std::memory_order_relaxed) || link_->state() != LinkState::kOpen;
+  }
   void mark_lost() { is_lost_.store(true, std::memory_order_relaxed); }
   // Whether it said goodbye.
-  bool has_left() const { return has_left_.load(std::memory_order_relaxed); }
+  bool has_left() const { return link_->state() == LinkState::kLeft; }
   // The answer or failure of the peer's service. kPeerLost and kTimeout name the peer. kNotFound:
   // the peer left the store before the call or without answering.
   Result<std::string> call(std::string_view service, std::string_view request, Deadline deadline);
@@ -55,7 +57,6 @@ class RemotePeer {
   const std::string name_;
   const std::unique_ptr<Link> link_;
   std::atomic<bool> is_lost_{false};
-  std::atomic<bool> has_left_{false};
 };
 
 // Thread-safe.
@@ -97,10 +98,7 @@ class RemoteAccess {
   void on_message(int peer, std::uint64_t kind, std::string_view bytes);
   void on_request(int peer, std::string_view bytes);
   void on_peer_lost(int peer, const Status& why) MEMSPAN_EXCLUDES(mutex_);
-  void on_peer_left(int peer) MEMSPAN_EXCLUDES(mutex_);
-  std::vector<std::shared_ptr<Call>> drop_links(int peer, bool has_left) MEMSPAN_EXCLUDES(mutex_);
-  void reply_to(int peer, const std::string& address, std::string_view reply)
-      MEMSPAN_EXCLUDES(mutex_);
+  void reply(int peer, std::uint64_t number, const Result<std::string>& answer);
   void on_reply(std::string_view bytes) MEMSPAN_EXCLUDES(mutex_);
   Result<std::string> call(const RemotePeer& peer, std::string_view service,
                            std::string_view request, const Deadline& deadline)
@@ -116,8 +114,6 @@ class RemoteAccess {
   // Shared with the callers that wait.
   std::map<std::uint64_t, std::shared_ptr<Call>> calls_ MEMSPAN_GUARDED_BY(mutex_);
   std::map<std::string, std::weak_ptr<RemotePeer>> by_address_ MEMSPAN_GUARDED_BY(mutex_);
-  // The links of recent callers, so that an answer needs no new link.
-  std::map<std::string, std::shared_ptr<RemotePeer>> callers_ MEMSPAN_GUARDED_BY(mutex_);
   std::unique_ptr<MessageTransport> transport_;  // its threads end before what they call
 };
 

@@ -51,6 +51,9 @@ struct MovePiece {
   std::size_t bytes = 0;
 };
 
+// kLeft: the peer has said goodbye. kLost: the connection ended without one. Both are final.
+enum class LinkState : std::uint8_t { kOpen, kLost, kLeft };
+
 // Thread-safe. A call returns kInvalidArgument and touches nothing if a place is not completely
 // inside its region. It returns kStale for a retracted region. The owner also checks. If only the
 // owner finds an error, the call that waits for the answer fails; for a put the next quiet() of its
@@ -107,11 +110,14 @@ class Link {
   virtual Status send(const MessageTag&, std::span<const std::byte>, const Deadline&) {
     return {Code::kNotSupported, "this transport carries no messages"};
   }
-  // As send(), but never waits, not even for the connection; any thread may call it, handlers also.
-  // Bytes that the peer does not take are queued up to a limit, and are lost with the peer.
+  // Control: it may overtake what was sent before, except other posts, and never waits, not even
+  // for the connection. Any thread may call it, handlers also. Bytes that the peer does not take
+  // are queued up to a limit, and are lost with the peer.
   virtual Status post(const MessageTag&, std::span<const std::byte>) {
     return {Code::kNotSupported, "this transport carries no messages"};
   }
+  // Handlers of the transport report an end later.
+  virtual LinkState state() const { return LinkState::kOpen; }
 
  protected:
   // A link must outlive the contexts that used it.

@@ -48,6 +48,7 @@ class StagingLink final : public Link {
   Status post(const MessageTag& tag, std::span<const std::byte> bytes) override {
     return behind_.post(tag, bytes);
   }
+  LinkState state() const override { return behind_.state(); }
 
  private:
   Status put_staged(OperationContext& context, const RemotePlace& to, const std::byte* from,

@@ -51,19 +51,9 @@ LinkedPeers::LinkedPeers(const Membership& membership, WaitContext& waiting, Mes
       });
 }
 
+// From here on no handler sends anything.
 LinkedPeers::~LinkedPeers() {
-  std::vector<EventLoop::Token> timers;
-  std::shared_ptr<EventLoop> loop;
-  {
-    // From here on no handler sends anything.
-    MutexLock sending(sending_);
-    is_ready_.store(false, std::memory_order_release);
-    MutexLock lock(mutex_);
-    is_ending_ = true;
-    timers.swap(timers_);
-    loop = loop_;
-  }
-  for (const EventLoop::Token timer : timers) loop->cancel(timer);
+  if (transport_ != nullptr) transport_->end_handlers();
 }
 
 Status LinkedPeers::start_transport() {
@@ -172,7 +162,7 @@ void LinkedPeers::note_arrivals() {
     PeerState before = PeerState::kAbsent;
     slot.state.compare_exchange_strong(before, PeerState::kJoined, std::memory_order_acq_rel);
   }
-  keep_in_touch();
+  call_later(Duration::zero(), [this] { keep_in_touch(); });
 }
 
 const RemoteRegion* LinkedPeers::heap_of(int peer) const {
@@ -196,9 +186,7 @@ Status LinkedPeers::send(int peer, Send send_over) {
 }
 
 void LinkedPeers::tell(const Notice& notice) {
-  MutexLock lock(sending_);
-  if (!is_ready_.load(std::memory_order_acquire)) return;
-  notice_routes().tell(notice);
+  if (is_ready_.load(std::memory_order_acquire)) notice_routes().tell(notice);
 }
 
 void LinkedPeers::flush(const Deadline& deadline) {
@@ -227,12 +215,9 @@ void LinkedPeers::take(int from, const Notice& notice) {
   const bool is_loss = notice.kind == Notice::Kind::kLoss;
   if (is_loss && segment.peer(from).death.load(std::memory_order_acquire) != 0) return;
   const bool is_loss_news = is_loss && is_news(notice, segment);
-  {
-    MutexLock lock(sending_);
-    const bool is_ready = is_ready_.load(std::memory_order_acquire);
-    if (is_ready && notice.kind == Notice::Kind::kEnd) notice_routes().pass_on(notice);
-    if (is_ready && is_news(notice, segment)) notice_routes().flood(notice);
-  }
+  const bool is_ready = is_ready_.load(std::memory_order_acquire);
+  if (is_ready && notice.kind == Notice::Kind::kEnd) notice_routes().pass_on(notice);
+  if (is_ready && is_news(notice, segment)) notice_routes().flood(notice);
   apply(notice, segment);
   // Without a launcher processes end each other: one that makes no call would not see it.
   if (notice.kind == Notice::Kind::kExit && !has_launcher())
@@ -261,20 +246,14 @@ void LinkedPeers::repeat_ends() {
 
 // `dead` had ended, so no PE misses it, but ends that it had to pass on may be lost.
 void LinkedPeers::ask_for_ends(int dead) {
-  if (dead >= membership_.size || has_repeated_[static_cast<std::size_t>(dead)].exchange(true))
-    return;
+  if (dead >= membership_.size || has_repeated_[static_cast<std::size_t>(dead)]) return;
+  has_repeated_[static_cast<std::size_t>(dead)] = true;
   tell({Notice::Kind::kRepeatEnds, dead});
   repeat_ends();
 }
 
 void LinkedPeers::call_later(Duration patience, std::function<void()> call) {
-  MutexLock lock(mutex_);
-  if (is_ending_) return;
-  if (loop_ == nullptr) {
-    auto loop = EventLoop::process_singleton();
-    if (loop.is_ok()) loop_ = std::move(loop).value();
-  }
-  if (loop_ != nullptr) timers_.push_back(loop_->call_at(Clock::now() + patience, std::move(call)));
+  transport_->call_at(Clock::now() + patience, std::move(call));
 }
 
 // A connection ended without a goodbye. Processes that know more have some time to report it.
@@ -283,7 +262,6 @@ void LinkedPeers::handle_loss(int peer) {
   if (!is_dead && waiting_.is_gone(peer))
     return call_later(Duration::zero(), [this, peer] { ask_for_ends(peer); });
   if (is_dead) return;
-  // Always later: this may run in the middle of sending something.
   const bool is_watched = has_launcher() || is_watched_on_its_node(peer);
   call_later(is_watched ? kPatienceWithWatch : Duration::zero(), [this, peer] { note_loss(peer); });
 }
@@ -302,11 +280,8 @@ void LinkedPeers::note_loss(int peer) {
   if (waiting_.is_gone(peer)) return;
   if (membership_.segment->mark_lost(peer, kConnectionLost)) {
     tell({Notice::Kind::kLoss, peer, kConnectionLost});
-    {
-      MutexLock lock(sending_);
-      if (is_ready_.load(std::memory_order_acquire))
-        notice_routes().repeat_losses(membership_.nodes.node_of(peer));
-    }
+    if (is_ready_.load(std::memory_order_acquire))
+      notice_routes().repeat_losses(membership_.nodes.node_of(peer));
     repeat_ends();
   }
   keep_in_touch();
@@ -317,23 +292,16 @@ void LinkedPeers::note_loss(int peer) {
 // one breaks, that peer is lost, and the next one takes its place.
 void LinkedPeers::keep_in_touch() {
   if (has_launcher() && membership_.carrier.silence_limit == Duration::max()) return;
-  std::vector<int> unreachable;
-  greet_neighbors(unreachable);
-  for (const int peer : unreachable) handle_loss(peer);
-}
-
-void LinkedPeers::greet_neighbors(std::vector<int>& unreachable) {
-  MutexLock lock(sending_);
   if (!is_ready_.load(std::memory_order_acquire)) return;
   const NodeMap& nodes = membership_.nodes;
   const int own = nodes.node_of(membership_.rank);
   for (int index = 0; nodes.peer_of(own, index) != membership_.rank; ++index)
     if (!waiting_.is_gone(nodes.peer_of(own, index))) return;
   for (const int peer : notice_routes().watched()) {
-    if (has_greeted_[static_cast<std::size_t>(peer)].exchange(true)) continue;
+    if (has_greeted_[static_cast<std::size_t>(peer)]) continue;
+    has_greeted_[static_cast<std::size_t>(peer)] = true;
     const Notice greeting{Notice::Kind::kGreeting, membership_.rank};
-    if (!messages_.send(peer, greeting.key(), greeting.bytes()).is_ok())
-      unreachable.push_back(peer);
+    if (!messages_.send(peer, greeting.key(), greeting.bytes()).is_ok()) handle_loss(peer);
   }
 }
 

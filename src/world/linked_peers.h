@@ -10,8 +10,6 @@
 #include <memory>
 #include <vector>
 
-#include "core/event_loop.h"
-#include "core/mutex.h"
 #include "core/status.h"
 #include "memory/static_segment.h"
 #include "node/wait.h"
@@ -89,7 +87,6 @@ class LinkedPeers {
   bool is_watched_on_its_node(int peer) const;
   void note_loss(int peer);
   void keep_in_touch();
-  void greet_neighbors(std::vector<int>& unreachable);
   NoticeRoutes notice_routes() {
     return {membership_.rank, membership_.nodes, waiting_, messages_};
   }
@@ -99,16 +96,10 @@ class LinkedPeers {
   Messages& messages_;
   std::vector<Introduction> introductions_;      // by PE
   std::vector<std::atomic<bool>> has_messages_;  // by PE: some were sent since the last flush()
-  std::vector<std::atomic<bool>> has_greeted_;   // by PE
-  std::vector<std::atomic<bool>>
-      has_repeated_;                   // by PE: it died after its end, and ends were sent again
-  std::atomic<bool> is_ready_{false};  // the links are connected
-  Mutex sending_;                      // held while handlers and timers send, which does not wait
-
-  Mutex mutex_;
-  std::shared_ptr<EventLoop> loop_ MEMSPAN_GUARDED_BY(mutex_);  // once a connection was lost
-  std::vector<EventLoop::Token> timers_ MEMSPAN_GUARDED_BY(mutex_);
-  bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> is_ready_{false};            // the links are connected
+  // By PE; for handlers of the transport, of which one runs at a time.
+  std::vector<bool> has_greeted_;
+  std::vector<bool> has_repeated_;  // it died after its end, and ends were sent again
 
   std::unique_ptr<MessageTransport> transport_;  // its thread ends before what it calls
   std::unique_ptr<ExposedRegion> heap_;

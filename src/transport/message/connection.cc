@@ -12,6 +12,8 @@ namespace {
 
 // More than a peer may request (requester.h), with room for messages of handlers.
 constexpr std::size_t kMostCopied = std::size_t{64} << 20;
+// Far more than the notices of a large job.
+constexpr std::size_t kMostControl = std::size_t{4} << 20;
 // Bytes of frames with numbers, unless it is one larger frame.
 constexpr std::size_t kMostInBatch = std::size_t{256} << 10;
 // One call sends or receives so much before other sources are served.
@@ -60,7 +62,12 @@ void Connection::close() {
   if (std::exchange(is_closed_, true)) return;
   stream_->cut();
   engine_.remove(id_);
-  queue_.clear();
+  clear_queues();
+}
+
+void Connection::clear_queues() {
+  control_ = {};
+  bulk_ = {};
   clear_batch();
 }
 
@@ -119,11 +126,13 @@ void Connection::flush() {
   engine_.assert_turn();
   std::size_t sent = 0;
   while (has_unsent()) {
-    while (!queue_.empty() && next_part_ == 0 && has_room_for(queue_.front().out)) {
-      Queued& next = queue_.front();
-      copied_bytes_ -= next.copy.size();
+    while (next_part_ == 0) {
+      Queue& queue = control_.frames.empty() ? bulk_ : control_;
+      if (queue.frames.empty() || !has_room_for(queue.frames.front().out)) break;
+      Queued& next = queue.frames.front();
+      queue.copied_bytes -= next.copy.size();
       seal(next.out, std::move(next.copy), next.parcel);
-      queue_.pop_front();
+      queue.frames.pop_front();
     }
     const std::size_t bytes = batch_bytes_;
     if (!write()) return;
@@ -136,8 +145,7 @@ void Connection::flush() {
 void Connection::fail_sending() {
   engine_.assert_turn();
   is_broken_ = true;
-  queue_.clear();
-  clear_batch();
+  clear_queues();
   engine_.call_again(id_);
 }
 
@@ -156,24 +164,31 @@ Status Connection::submit(std::span<const OutFrame> frames, Parcel* parcel) {
   }
   if (is_broken_) return Status::ok();
   if (parcel == nullptr) own_rest(nullptr);
-  for (const OutFrame& out : frames) MEMSPAN_PASS(enqueue(out, parcel));
+  for (const OutFrame& out : frames) MEMSPAN_PASS(enqueue(bulk_, out, parcel, kMostCopied));
   if (sent >= kMostAtOnce && has_unsent()) engine_.call_again(id_);
   if (has_unsent()) watch();
   return Status::ok();
 }
 
-Status Connection::enqueue(const OutFrame& out, Parcel* parcel) {
+Status Connection::submit_control(const OutFrame& frame) {
+  engine_.assert_turn();
+  if (!has_unsent()) return submit({&frame, 1}, nullptr);
+  if (is_closed_ || is_broken_) return Status::ok();
+  return enqueue(control_, frame, nullptr, kMostControl);
+}
+
+Status Connection::enqueue(Queue& queue, const OutFrame& out, Parcel* parcel, std::size_t most) {
   Queued queued{out, {}, parcel};
   if (parcel == nullptr && out.frame.payload != 0) {
-    if (copied_bytes_ + out.frame.payload > kMostCopied)
-      return {Code::kPeerLost, fmt::format("it does not take what it asked for: {} MiB are queued",
-                                           kMostCopied >> 20)};
-    copied_bytes_ += out.frame.payload;
+    if (queue.copied_bytes + out.frame.payload > most)
+      return {Code::kPeerLost,
+              fmt::format("it does not take what is sent: {} MiB are queued", most >> 20)};
+    queue.copied_bytes += out.frame.payload;
     queued.copy = Buffer(out.frame.payload);
     std::memcpy(queued.copy.data(), out.payload, out.frame.payload);
     queued.out.payload = queued.copy.data();
   }
-  queue_.push_back(std::move(queued));
+  queue.frames.push_back(std::move(queued));
   return Status::ok();
 }
 
@@ -192,7 +207,7 @@ void Connection::withdraw(Parcel& parcel) {
   own_rest(&parcel);
   std::replace(parcels_.begin(), parcels_.begin() + static_cast<std::ptrdiff_t>(frame_count_),
                &parcel, static_cast<Parcel*>(nullptr));
-  std::erase_if(queue_, [&](const Queued& queued) { return queued.parcel == &parcel; });
+  std::erase_if(bulk_.frames, [&](const Queued& queued) { return queued.parcel == &parcel; });
   parcel.frames = 0;
 }
 
@@ -209,13 +224,13 @@ void Connection::on_ready(std::uint32_t events) {
 bool Connection::look() {
   engine_.assert_turn();
   if (is_closed_ || has_faults()) return false;
-  const std::size_t waiting = frame_count_ + queue_.size();
+  const std::size_t waiting = unsent_frames();
   if (waiting != 0) flush();
   const std::uint64_t before = received_ + reader_.frames();
   const Result<bool> more = receive();
   if (more.is_ok() && received_ + reader_.frames() == before) {
     if (waiting != 0 && !has_unsent()) watch();
-    return frame_count_ + queue_.size() != waiting;
+    return unsent_frames() != waiting;
   }
   if (more.is_ok() && *more && stream_->has_buffered()) engine_.call_again(id_);
   finish(more.status());
@@ -278,7 +293,7 @@ void Connection::expect_life(bool sends_beats) {
   if (heartbeat_.has_begun() || core_.options.silence_limit == Duration::max()) return;
   sends_beats_ = sends_beats;
   heartbeat_.begin(Clock::now());
-  if (sends_beats) static_cast<void>(submit({&kBeat, 1}, nullptr).is_ok());
+  if (sends_beats) static_cast<void>(submit_control(kBeat).is_ok());
   wake_at(heartbeat_.next());
 }
 
@@ -288,7 +303,7 @@ Status Connection::check_life() {
   if (!heartbeat_.is_due(now)) return Status::ok();
   if (reader_.is_waiting()) ++unread_looks_;  // this side does not listen
   MEMSPAN_PASS(heartbeat_.look(now, received_ + unread_looks_));
-  if (sends_beats_) MEMSPAN_PASS(submit({&kBeat, 1}, nullptr));
+  if (sends_beats_) MEMSPAN_PASS(submit_control(kBeat));
   wake_at(heartbeat_.next());
   return Status::ok();
 }

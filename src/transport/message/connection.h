@@ -65,9 +65,11 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
   // memory until parcel->frames is 0 or withdraw(); without a parcel it is copied. kPeerLost: too
   // much is queued. If the connection is cut, only on_end() reports it.
   Status submit(std::span<const OutFrame> frames, Parcel* parcel);
+  // Goes before all frames that wait. Its payload is copied. Returns what submit() does.
+  Status submit_control(const OutFrame& frame);
   // Drops the frames of the parcel, except those that have their numbers: their rest is copied.
   void withdraw(Parcel& parcel);
-  bool has_unsent() const { return frame_count_ != 0 || !queue_.empty(); }
+  bool has_unsent() const { return unsent_frames() != 0; }
 
   // From now on the peer is lost if it is silent for the limit (heartbeat.h). `sends_beats`: this
   // side asks for signs of life.
@@ -88,7 +90,14 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
     Buffer copy;  // of the payload
     Parcel* parcel;
   };
+  struct Queue {
+    std::deque<Queued> frames;
+    std::size_t copied_bytes = 0;
+  };
 
+  std::size_t unsent_frames() const {
+    return frame_count_ + control_.frames.size() + bulk_.frames.size();
+  }
   bool has_faults() const;
   bool is_held_back(std::uint32_t events);
   bool has_room_for(const OutFrame& out) const;
@@ -97,7 +106,8 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
   void clear_batch() { frame_count_ = next_part_ = batch_bytes_ = 0; }
   void flush();
   void fail_sending();
-  Status enqueue(const OutFrame& out, Parcel* parcel);
+  Status enqueue(Queue& queue, const OutFrame& out, Parcel* parcel, std::size_t most);
+  void clear_queues();
   void own_rest(const Parcel* parcel);
   Status receive_some();
   Result<bool> receive();
@@ -132,8 +142,8 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
   std::size_t next_part_ = 0;  // the first one that is not sent completely
   std::size_t batch_bytes_ = 0;
   std::uint32_t sequence_ = 0;
-  std::deque<Queued> queue_;
-  std::size_t copied_bytes_ = 0;  // of queue_
+  Queue control_;
+  Queue bulk_;
 };
 
 }  // namespace memspan

@@ -16,7 +16,7 @@ bool Deliveries::is_running() {
 
 void Deliveries::add_message(int peer, const MessageTag& tag, Buffer bytes,
                              std::shared_ptr<Backlog> backlog) {
-  backlog->count.fetch_add(1);
+  if (backlog != nullptr) backlog->count.fetch_add(1);
   add({.kind = One::Kind::kMessage,
        .peer = peer,
        .tag = tag,
@@ -32,9 +32,17 @@ void Deliveries::add_departure(int peer) {
   add({.kind = One::Kind::kDeparture, .peer = peer});
 }
 
+void Deliveries::add_call(std::function<void()> call) {
+  add({.kind = One::Kind::kCall, .call = std::move(call)});
+}
+
 void Deliveries::add(One one) {
   MutexLock lock(mutex_);
-  if (has_ended_) return;
+  if (has_ended_) {
+    // Its connection, which added it, has not asked yet.
+    if (one.backlog != nullptr) one.backlog->count.fetch_sub(1);
+    return;
+  }
   bytes_.fetch_add(one.bytes.size(), std::memory_order_relaxed);
   all_.push_back(std::move(one));
   count_.store(all_.size(), std::memory_order_release);
@@ -51,10 +59,21 @@ void Deliveries::drop_messages(int peer) {
 }
 
 void Deliveries::end() {
-  MutexLock lock(mutex_);
-  has_ended_ = true;
-  all_.clear();
-  while (is_busy_ && !runs_handlers) ended_.wait_until(mutex_, Deadline::never());
+  std::deque<One> dropped;
+  {
+    MutexLock lock(mutex_);
+    has_ended_ = true;
+    dropped.swap(all_);
+    while (is_busy_ && !runs_handlers) ended_.wait_until(mutex_, Deadline::never());
+  }
+  for (const One& one : dropped) is_handled(one.backlog);
+}
+
+// Answers of its connection may wait for it.
+void Deliveries::is_handled(const std::shared_ptr<Backlog>& backlog) const {
+  // Pairs with Doorway::Incoming::is_delivered().
+  if (backlog != nullptr && backlog->count.fetch_sub(1) == 1 && backlog->is_awaited.exchange(false))
+    on_delivered_(backlog);
 }
 
 void Deliveries::run() {
@@ -72,10 +91,7 @@ void Deliveries::run() {
     runs_handlers = true;
     call(std::move(one));
     runs_handlers = false;
-    // Pairs with Doorway::Incoming::is_delivered().
-    if (backlog != nullptr && backlog->count.fetch_sub(1) == 1 &&
-        backlog->is_awaited.exchange(false))
-      on_delivered_(backlog);
+    is_handled(backlog);
     mutex_.lock();
   }
   is_busy_ = false;
@@ -92,6 +108,9 @@ void Deliveries::call(One one) const {
       return;
     case One::Kind::kDeparture:
       if (handlers_.on_peer_left) handlers_.on_peer_left(one.peer);
+      return;
+    case One::Kind::kCall:
+      one.call();
       return;
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages, losses and departures of peers on their way to the program's handlers. The engine adds
-// them; a thread without the turn calls the handlers, one at a time and in order.
+// Messages, losses and departures of peers on their way to the program's handlers, and calls whose
+// time has come. The engine adds them; a thread without the turn calls the handlers, one at a time
+// and in order.
 #pragma once
 
 #include <atomic>
@@ -28,10 +29,12 @@ class Deliveries {
   using OnDelivered = std::function<void(const std::shared_ptr<Backlog>& backlog)>;
   void set_on_delivered(OnDelivered call) { on_delivered_ = std::move(call); }
 
+  // `backlog` may be null.
   void add_message(int peer, const MessageTag& tag, Buffer bytes, std::shared_ptr<Backlog> backlog)
       MEMSPAN_EXCLUDES(mutex_);
   void add_loss(int peer, const Status& why) MEMSPAN_EXCLUDES(mutex_);
   void add_departure(int peer) MEMSPAN_EXCLUDES(mutex_);
+  void add_call(std::function<void()> call) MEMSPAN_EXCLUDES(mutex_);
   // Forgets messages of a peer that no handler has got.
   void drop_messages(int peer) MEMSPAN_EXCLUDES(mutex_);
   // Forgets everything, and takes no more. Waits for a handler of another thread.
@@ -47,15 +50,17 @@ class Deliveries {
 
  private:
   struct One {
-    enum class Kind { kMessage, kLoss, kDeparture } kind;
-    int peer;
+    enum class Kind { kMessage, kLoss, kDeparture, kCall } kind;
+    int peer = -1;
     MessageTag tag = {};
     Buffer bytes = {};
     Status why = {};
     std::shared_ptr<Backlog> backlog = {};
+    std::function<void()> call = {};
   };
   void add(One one) MEMSPAN_EXCLUDES(mutex_);
   void call(One one) const;
+  void is_handled(const std::shared_ptr<Backlog>& backlog) const;
 
   const MessageHandlers& handlers_;
   OnDelivered on_delivered_;

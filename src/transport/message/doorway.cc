@@ -46,11 +46,19 @@ class Doorway::Incoming final : public ConnectionOwner, public AnswerSink {
   void say_goodbye() {
     // Before the greeting there is no key.
     const OutFrame bye{{.type = FrameType::kBye, .region = {}}, nullptr};
-    if (is_admitted()) static_cast<void>(connection_->submit({&bye, 1}, nullptr).is_ok());
+    if (is_admitted()) static_cast<void>(connection_->submit_control(bye).is_ok());
+  }
+
+  // Destroys this if it fails.
+  Status post(const OutFrame& out) {
+    Status sent = connection_->submit_control(out);
+    if (!sent.is_ok()) on_end(sent);
+    return sent;
   }
 
   Status answer(const Frame& frame, std::span<const std::byte> payload) override {
     const OutFrame out{frame, payload.data()};
+    if (frame.type == FrameType::kAlive) return connection_->submit_control(out);
     return connection_->submit({&out, 1}, nullptr);
   }
 
@@ -132,6 +140,13 @@ void Doorway::forget(const Incoming& one) {
 void Doorway::on_delivered(const Backlog* backlog) {
   for (const auto& one : incoming_)
     if (one->has(backlog)) one->call_again();
+}
+
+Status Doorway::post(int peer, const OutFrame& out) {
+  const auto found = std::find_if(incoming_.rbegin(), incoming_.rend(),
+                                  [&](const auto& one) { return one->peer() == peer; });
+  if (found == incoming_.rend()) return {Code::kPeerLost, "it has no connection to this process"};
+  return (*found)->post(out);
 }
 
 void Doorway::lose(int peer) {

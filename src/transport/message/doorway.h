@@ -21,6 +21,8 @@ class Doorway final : public Source {
   // The engine watches it from now on.
   Status start(const std::shared_ptr<Doorway>& self);
   std::string address() const { return listener_->address(); }
+  // Over the last connection that the peer has made. kPeerLost: it has none.
+  Status post(int peer, const OutFrame& out);
   // Ends the connections with the peer, and reports nothing.
   void lose(int peer);
   // The handler has handled all messages of that connection.

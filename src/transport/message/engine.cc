@@ -143,10 +143,12 @@ bool Engine::is_interrupted_now() {
 
 Result<Engine::Id> Engine::add(int descriptor, std::shared_ptr<Source> source) {
   const Id id = ++last_id_;
-  epoll_event event{.events = EPOLLONESHOT, .data = {.u64 = id}};
-  if (::epoll_ctl(inner_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0)
-    return Status::from_errno("epoll_ctl");
-  book_.add(descriptor);
+  if (descriptor >= 0) {
+    epoll_event event{.events = EPOLLONESHOT, .data = {.u64 = id}};
+    if (::epoll_ctl(inner_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0)
+      return Status::from_errno("epoll_ctl");
+    book_.add(descriptor);
+  }
   entries_.emplace(id, Entry{descriptor, std::move(source)});
   return id;
 }
@@ -173,8 +175,10 @@ void Engine::call_again(Id id) {
 void Engine::remove(Id id) {
   const auto found = entries_.find(id);
   if (found == entries_.end()) return;
-  ::epoll_ctl(inner_.get(), EPOLL_CTL_DEL, found->second.descriptor, nullptr);
-  book_.remove(found->second.descriptor);
+  if (found->second.descriptor >= 0) {
+    ::epoll_ctl(inner_.get(), EPOLL_CTL_DEL, found->second.descriptor, nullptr);
+    book_.remove(found->second.descriptor);
+  }
   std::erase_if(timers_, [id](const auto& timer) { return timer.second == id; });
   entries_.erase(found);
 }

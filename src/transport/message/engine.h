@@ -70,7 +70,7 @@ class Engine {
   // For functions that have the turn although the compiler cannot see it. Debug builds check it.
   void assert_turn() const MEMSPAN_ATTRIBUTE_(assert_capability(turn)) { OnEngine::check(); }
 
-  // Does not watch it yet. The descriptor stays open until remove().
+  // Does not watch it yet. The descriptor stays open until remove(). -1: it has only timers.
   Result<Id> add(int descriptor, std::shared_ptr<Source> source) MEMSPAN_REQUIRES(turn);
   // The source is called while the descriptor has one of `events`. 0: it is called once at most,
   // for its end.

@@ -82,6 +82,20 @@ Frame atomic_frame(const OperationContext& context, const AtomicOp& op, const Re
 
 }  // namespace
 
+Result<OutFrame> message_frame(const MessageTag& tag, std::span<const std::byte> bytes) {
+  if (bytes.size() > kMostMessage)
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("a message of {} bytes; at most {} are allowed", bytes.size(), kMostMessage));
+  return OutFrame{{.type = FrameType::kMessage,
+                   .payload = static_cast<std::uint32_t>(bytes.size()),
+                   .tag = tag.kind,
+                   .region = {},
+                   .operand = tag.id,
+                   .compare = tag.sequence},
+                  bytes.data()};
+}
+
 Status MessageLink::put(OperationContext& context, const RemotePlace& to, const void* from,
                         std::size_t bytes) {
   MEMSPAN_PASS(check("a put", to, bytes));
@@ -220,16 +234,7 @@ Status MessageLink::finish_quiet(OperationContext& context, std::uint64_t ticket
 
 Status MessageLink::send(const MessageTag& tag, std::span<const std::byte> bytes, SendMode mode,
                          const Deadline& deadline) {
-  if (bytes.size() > kMostMessage)
-    return {Code::kInvalidArgument, fmt::format("a message of {} bytes; at most {} are allowed",
-                                                bytes.size(), kMostMessage)};
-  const OutFrame message{{.type = FrameType::kMessage,
-                          .payload = static_cast<std::uint32_t>(bytes.size()),
-                          .tag = tag.kind,
-                          .region = {},
-                          .operand = tag.id,
-                          .compare = tag.sequence},
-                         bytes.data()};
+  MEMSPAN_TRY_ASSIGN(const OutFrame message, message_frame(tag, bytes), requester_.name());
   return requester_.post({&message, 1}, mode, deadline);
 }
 

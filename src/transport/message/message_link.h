@@ -11,6 +11,9 @@
 
 namespace memspan {
 
+// kInvalidArgument: it is too long. The bytes are not copied.
+Result<OutFrame> message_frame(const MessageTag& tag, std::span<const std::byte> bytes);
+
 class MessageLink final : public Link {
  public:
   // `access` may be null.
@@ -45,8 +48,9 @@ class MessageLink final : public Link {
     return send(tag, bytes, SendMode::kWait, deadline);
   }
   Status post(const MessageTag& tag, std::span<const std::byte> bytes) override {
-    return send(tag, bytes, SendMode::kQueue, Deadline::never());
+    return send(tag, bytes, SendMode::kControl, Deadline::never());
   }
+  LinkState state() const override { return requester_.state(); }
 
  private:
   Status send(const MessageTag& tag, std::span<const std::byte> bytes, SendMode mode,

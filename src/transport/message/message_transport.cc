@@ -35,6 +35,35 @@ class ExposedMemory final : public ExposedRegion {
   std::byte* const base_;
 };
 
+// Calls whose time comes.
+class LaterCalls final : public Source {
+ public:
+  explicit LaterCalls(MessageCore& core) : core_(core) {}
+  Status start(const std::shared_ptr<LaterCalls>& self) {
+    core_.engine->assert_turn();
+    MEMSPAN_TRY_ASSIGN(id_, core_.engine->add(-1, self), "timers");
+    return Status::ok();
+  }
+  void add(Clock::time_point when, std::function<void()> call) {
+    const Turn turn(*core_.engine);
+    calls_.emplace(when, std::move(call));
+    core_.engine->wake_at(id_, when);
+  }
+  void on_ready(std::uint32_t) override {
+    const auto later = calls_.upper_bound(Clock::now());
+    for (auto due = calls_.begin(); due != later; ++due)
+      core_.deliveries.add_call(std::move(due->second));
+    calls_.erase(calls_.begin(), later);
+    core_.engine->assert_turn();
+    core_.engine->request_after_turn();
+  }
+
+ private:
+  MessageCore& core_;
+  Engine::Id id_ = 0;
+  std::multimap<Clock::time_point, std::function<void()>> calls_;  // used with the turn
+};
+
 class MessageTransportImpl final : public MessageTransport {
  public:
   explicit MessageTransportImpl(MessageOptions options)
@@ -66,6 +95,7 @@ class MessageTransportImpl final : public MessageTransport {
     });
     const Turn turn(*core_.engine);
     doorway_ = doorway;
+    MEMSPAN_TRY(later_->start(later_), "the transport \"message\"");
     MEMSPAN_TRY(doorway->start(doorway), "the transport \"message\"");
     return Status::ok();
   }
@@ -110,6 +140,19 @@ class MessageTransportImpl final : public MessageTransport {
     core_.excluded.insert(peer);
     core_.deliveries.drop_messages(peer);
     lose_now(peer, why);
+  }
+
+  Status post_back(int peer, const MessageTag& tag, std::span<const std::byte> bytes) override {
+    MEMSPAN_TRY_ASSIGN(const OutFrame message, message_frame(tag, bytes), "an answer");
+    const Turn turn(*core_.engine);
+    return doorway_->post(peer, message);
+  }
+
+  void call_at(Clock::time_point when, std::function<void()> call) override {
+    if (!is_forgotten_) later_->add(when, std::move(call));
+  }
+  void end_handlers() override {
+    if (!is_forgotten_) core_.deliveries.end();
   }
 
   std::vector<MessageCounter> counters() const override {
@@ -161,7 +204,8 @@ class MessageTransportImpl final : public MessageTransport {
   MessageCore core_;
   NonceLog nonces_;
   OwnerServices services_;
-  std::shared_ptr<Doorway> doorway_;  // shared with the engine
+  const std::shared_ptr<LaterCalls> later_ = std::make_shared<LaterCalls>(core_);
+  std::shared_ptr<Doorway> doorway_;  // shared with the engine, as is later_
   bool is_forgotten_ = false;
   const Capabilities capabilities_{
       .direct = false, .atomics = true, .ordered = true, .messages = true};

@@ -62,6 +62,14 @@ class MessageTransport : public Transport {
   // lose(), and admits no connection with that number again. No later frame of the peer is applied,
   // except one that is being received.
   virtual void exclude(int peer, const Status& why) = 0;
+  // Posts a message over the last connection that the peer has made: an answer to one of its
+  // messages. Never waits. kPeerLost: it has none.
+  virtual Status post_back(int peer, const MessageTag& tag, std::span<const std::byte> bytes) = 0;
+  // Calls it as a handler, not before that time. Any thread.
+  virtual void call_at(Clock::time_point when, std::function<void()> call) = 0;
+  // No handler begins after it; waits for one of another thread. Messages that arrive later are
+  // dropped.
+  virtual void end_handlers() = 0;
   // Frames and refusals by kind, of this process.
   virtual std::vector<MessageCounter> counters() const = 0;
 };

@@ -40,6 +40,7 @@ class Requester::Connecting final : public Source {
   struct Kept {
     Frame frame;
     std::vector<std::byte> payload;
+    SendMode mode;
   };
   Connecting(Requester& peer, std::unique_ptr<Opening> made, const SipKey& key, Duration limit)
       : opening(std::move(made)), secret(key), until(Deadline::after(limit)), peer_(&peer) {}
@@ -150,21 +151,23 @@ Status Requester::open(std::unique_ptr<ByteStream> stream, const SipKey& secret)
   MEMSPAN_PASS(connection->submit({&greeting, 1}, nullptr));
   for (const Connecting::Kept& kept : begun->kept) {
     const OutFrame out{kept.frame, kept.payload.data()};
-    MEMSPAN_PASS(connection->submit({&out, 1}, nullptr));
+    MEMSPAN_PASS(kept.mode == SendMode::kControl ? connection->submit_control(out)
+                                                 : connection->submit({&out, 1}, nullptr));
   }
+  connection->heed_deliveries();
   connection->expect_life(true);
   return Status::ok();
 }
 
 // The frames wait for the connection.
-Status Requester::keep(std::span<const OutFrame> frames) {
+Status Requester::keep(std::span<const OutFrame> frames, SendMode mode) {
   for (const OutFrame& out : frames) {
     connecting_->kept_bytes += kFrameBytes + out.frame.payload;
     if (connecting_->kept_bytes > kMostKept)
       return {Code::kTimeout, fmt::format("{} has not answered yet, and {} bytes wait for it",
                                           address_.name, connecting_->kept_bytes)};
     const auto* payload = static_cast<const std::byte*>(out.payload);
-    connecting_->kept.push_back({out.frame, {payload, payload + out.frame.payload}});
+    connecting_->kept.push_back({out.frame, {payload, payload + out.frame.payload}, mode});
   }
   return Status::ok();
 }
@@ -172,13 +175,17 @@ Status Requester::keep(std::span<const OutFrame> frames) {
 // ---- operations
 
 Status Requester::post(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline) {
-  if (Deliveries::is_running()) mode = SendMode::kQueue;
+  if (Deliveries::is_running() && mode == SendMode::kWait) mode = SendMode::kQueue;
   const Turn turn(engine_);
   if (mode == SendMode::kWait) {
     MEMSPAN_PASS(await_open(deadline));
   } else {
     MEMSPAN_PASS(begin_connecting());
-    if (connection_ == nullptr) return keep(frames);
+    if (connection_ == nullptr) return keep(frames, mode);
+  }
+  if (mode == SendMode::kControl) {
+    const Status sent = connection_->submit_control(frames.front());
+    return sent.is_ok() ? sent : fail(sent, true);
   }
   if (frames.front().frame.type == FrameType::kMessage) return submit(frames, mode, deadline);
   const bool asks = is_quiet_expected(frames);
@@ -341,6 +348,8 @@ Status Requester::fail(const Status& why, bool is_told) {
               ? Status(Code::kPeerLost, fmt::format("{} has left", address_.name))
               : Status(why.code() == Code::kAuth ? Code::kAuth : Code::kPeerLost,
                        fmt::format("{}: {}", address_.name, why.message()));
+  state_.store(said_goodbye_ && is_end ? LinkState::kLeft : LinkState::kLost,
+               std::memory_order_release);
   if (outstanding_ != nullptr) {
     for (const Outstanding& one : *outstanding_)
       if (one.completion != nullptr) one.completion->status = lost_;
@@ -370,7 +379,7 @@ void Requester::close() {
   const Turn turn(engine_);
   if (connection_ != nullptr && lost_.is_ok()) {
     const OutFrame bye{{.type = FrameType::kBye, .region = {}}, nullptr};
-    if (connection_->submit({&bye, 1}, nullptr).is_ok())
+    if (connection_->submit_control(bye).is_ok())
       static_cast<void>(engine_
                             .wait([this] { return !connection_->has_unsent() || !lost_.is_ok(); },
                                   Deadline::after(kGoodbyeLimit), connection_->id())
@@ -386,6 +395,8 @@ Status Requester::begin(const Frame& frame) {
   const bool is_refusal = frame.type == FrameType::kRefused;
   text_.resize(is_refusal ? frame.payload : 0);
   if (frame.type == FrameType::kBye || frame.type == FrameType::kAlive) return Status::ok();
+  message_ = Buffer(frame.type == FrameType::kMessage ? frame.payload : 0);
+  if (frame.type == FrameType::kMessage) return Status::ok();
   if (is_refusal && (frame.kind == 0 || frame.kind > kLastRefusal))
     return {Code::kInvalidArgument, fmt::format("it refuses for the reason {}", frame.kind)};
   if (is_refusal && (frame.flags & kWantsAnswer) == 0) return Status::ok();
@@ -401,6 +412,7 @@ Status Requester::begin(const Frame& frame) {
 
 std::byte* Requester::pin() {
   if (!text_.empty()) return reinterpret_cast<std::byte*>(text_.data());
+  if (message_.size() != 0) return message_.data();
   return outstanding_->front().to;
 }
 
@@ -411,6 +423,12 @@ Status Requester::end(const Frame& frame) {
     return Status::ok();
   }
   if (frame.type == FrameType::kAlive) return Status::ok();
+  if (frame.type == FrameType::kMessage) {
+    core_.deliveries.add_message(address_.peer, {frame.tag, frame.operand, frame.compare},
+                                 std::move(message_), nullptr);
+    engine_.request_after_turn();
+    return Status::ok();
+  }
   Status refused;
   if (frame.type == FrameType::kRefused) {
     const auto refusal = static_cast<Refusal>(frame.kind);

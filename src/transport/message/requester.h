@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -37,8 +38,9 @@ struct Request {
 };
 
 enum class SendMode : std::uint8_t {
-  kWait,   // returns when the carrier has all
-  kQueue,  // never waits; copies what does not fit, and drops it if the peer is lost
+  kWait,     // returns when the carrier has all
+  kQueue,    // never waits; copies what does not fit, and drops it if the peer is lost
+  kControl,  // as kQueue, and goes before everything that waits
 };
 
 // Thread-safe.
@@ -48,8 +50,8 @@ class Requester final : public FrameSink, public ConnectionOwner {
   ~Requester() override;
 
   // Sends frames without an answer. If the last quiet followed a single operation, the next
-  // operation also carries its quiet, so that both take one round trip. kQueue: it does not wait
-  // for the connection either. After kTimeout or an interrupt the connection is intact.
+  // operation also carries its quiet, so that both take one round trip. kQueue and kControl do not
+  // wait for the connection either. After kTimeout or an interrupt the connection is intact.
   Status post(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline);
   // Sends a request once the window has space, and returns the number to wait for.
   Result<std::uint64_t> request(Request request, const Deadline& deadline);
@@ -69,6 +71,7 @@ class Requester final : public FrameSink, public ConnectionOwner {
   Status settle(const Deadline& deadline);
   // Ok, or why the peer is lost.
   Status lost();
+  LinkState state() const { return state_.load(std::memory_order_acquire); }
 
   // Says goodbye and ends the connection. Later calls return kPeerLost.
   void close();
@@ -94,7 +97,7 @@ class Requester final : public FrameSink, public ConnectionOwner {
   void go_on_connecting() MEMSPAN_REQUIRES(engine_.turn);
   Status open(std::unique_ptr<ByteStream> stream, const SipKey& secret)
       MEMSPAN_REQUIRES(engine_.turn);
-  Status keep(std::span<const OutFrame> frames) MEMSPAN_REQUIRES(engine_.turn);
+  Status keep(std::span<const OutFrame> frames, SendMode mode) MEMSPAN_REQUIRES(engine_.turn);
   Status submit(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline)
       MEMSPAN_REQUIRES(engine_.turn);
   Status submit_with_quiet(std::span<const OutFrame> frames) MEMSPAN_REQUIRES(engine_.turn);
@@ -135,8 +138,10 @@ class Requester final : public FrameSink, public ConnectionOwner {
   std::uint64_t early_quiet_ = 0;       // sent with an operation; 0: none
   std::uint64_t early_operations_ = 0;  // up to that one
   std::string text_;                    // of a refusal
+  Buffer message_;
   bool said_goodbye_ = false;
   Status lost_;
+  std::atomic<LinkState> state_{LinkState::kOpen};
   std::unordered_map<std::uint64_t, Status> failures_;  // by context
 };
 

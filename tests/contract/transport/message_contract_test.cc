@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <thread>
@@ -127,6 +128,67 @@ TEST_P(MessageContract, AnOwnerGoesOnSendingWhatWasAskedForAtOnce) {
     ASSERT_TRUE(link_->get(context_, bytes.data(), at(0), bytes.size()).is_ok()) << int{round};
     ASSERT_EQ(std::count(bytes.begin(), bytes.end(), round), std::ssize(bytes));
   }
+}
+
+// Over the connection of the message: the peer needs no connection of its own.
+TEST_P(MessageContract, AnAnswerComesOverTheConnectionOfItsMessage) {
+  std::unique_ptr<MessageTransport> asked;
+  MessageOptions options = message_options(GetParam(), 1);
+  options.handlers.on_message = [&](int peer, const MessageTag& tag, const Buffer& bytes) {
+    EXPECT_TRUE(asked->post_back(peer, tag, bytes).is_ok());
+    EXPECT_EQ(asked->post_back(peer + 1, tag, bytes).code(), Code::kPeerLost);
+  };
+  asked = make_message_transport(std::move(options)).value();
+  std::string answers;
+  std::atomic<int> count{0};
+  options = message_options(GetParam(), 0);
+  options.handlers.on_message = [&](int peer, const MessageTag& tag, const Buffer& bytes) {
+    answers += std::to_string(peer) + "." + std::to_string(tag.kind) + ":" +
+               std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()) + ";";
+    count.fetch_add(1);
+  };
+  const auto asks = make_message_transport(std::move(options)).value();
+  const auto link = asks->connect({1, "PE 1", asked->address()}).value();
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    const std::string text(i == 1 ? 0 : 3, 'x');
+    ASSERT_TRUE(link->send({i, 0, 0}, std::as_bytes(std::span(text)), Deadline::never()).is_ok());
+  }
+  EXPECT_TRUE(comes_true([&] { return count.load() == 3; })) << count.load();
+  EXPECT_EQ(answers, "1.0:xxx;1.1:;1.2:xxx;");
+}
+
+TEST_P(MessageContract, CallsComeInTheOrderOfTheirTimes) {
+  start();
+  std::atomic<int> calls{0};
+  const auto now = Clock::now();
+  const auto call = [&](int number, Duration after) {
+    transport_->call_at(now + after, [&calls, now, number, after] {
+      if (calls.load() == number && Clock::now() >= now + after) calls.store(number + 1);
+    });
+  };
+  call(2, std::chrono::milliseconds(60));
+  call(1, std::chrono::milliseconds(30));
+  call(0, Duration::zero());
+  EXPECT_TRUE(comes_true([&] { return calls.load() == 3; })) << calls.load();
+}
+
+// One that runs is waited for, and what it would have called later does not come.
+TEST_P(MessageContract, NoHandlerBeginsAfterTheirEnd) {
+  start();
+  std::atomic<bool> has_begun{false};
+  std::atomic<int> calls{0};
+  transport_->call_at(Clock::now(), [&] {
+    has_begun.store(true);
+    transport_->call_at(Clock::now(), [&] { calls.store(-1); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    calls.store(1);
+  });
+  ASSERT_TRUE(comes_true([&] { return has_begun.load(); }));
+  transport_->end_handlers();
+  EXPECT_EQ(calls.load(), 1);
+  ASSERT_TRUE(put_word(0, 7).is_ok());  // the rest works
+  EXPECT_EQ(get_word(0).value(), 7u);
+  EXPECT_EQ(calls.load(), 1);
 }
 
 TEST_P(MessageContract, ARetractedRegionIsStaleAndItsMemoryIsNotTouched) {

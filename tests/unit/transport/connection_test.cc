@@ -172,6 +172,33 @@ TEST_F(ConnectionTest, WithdrawnFramesAreNotSentAndTheConnectionIsIntact) {
   EXPECT_FALSE(heard_.ended.has_value());
 }
 
+TEST_F(ConnectionTest, ControlGoesBeforeWhatWaits) {
+  const Turn turn(*core_.engine);
+  std::vector<std::byte> payload(1 << 20, std::byte{0x5a});
+  const std::vector<OutFrame> puts = sixteen_puts(payload);
+  Parcel parcel;
+  ASSERT_TRUE(peer_->submit(puts, &parcel).is_ok());
+  ASSERT_GT(parcel.frames, 1U);
+  ASSERT_TRUE(peer_->submit_control(kBye).is_ok());
+  EXPECT_TRUE(serve_until([&] { return heard_.goodbyes == 1; }));
+  EXPECT_LT(heard_.puts, 16);
+  EXPECT_TRUE(serve_until([&] { return heard_.puts == 16; }));
+  EXPECT_EQ(parcel.frames, 0U);
+  EXPECT_FALSE(heard_.is_damaged);
+}
+
+TEST_F(ConnectionTest, ControlIsBounded) {
+  const Turn turn(*core_.engine);
+  std::vector<std::byte> payload(1 << 20, std::byte{0x5a});
+  const std::vector<OutFrame> puts = sixteen_puts(payload);
+  Parcel parcel;
+  ASSERT_TRUE(peer_->submit(puts, &parcel).is_ok());
+  Status sent;
+  for (int i = 0; i < 20 && sent.is_ok(); ++i) sent = peer_->submit_control(puts.front());
+  EXPECT_EQ(sent.code(), Code::kPeerLost) << sent.to_string();
+  peer_->withdraw(parcel);
+}
+
 TEST_F(ConnectionTest, WhatIsCopiedIsBounded) {
   const Turn turn(*core_.engine);
   const std::vector<std::byte> payload(1 << 20, std::byte{0x5a});
