@@ -71,7 +71,7 @@ struct Frame {
 
 inline constexpr std::size_t kFrameBytes = 64;
 inline constexpr std::size_t kSealOffset = 56;
-inline constexpr std::uint32_t kProtocolVersion = 4;
+inline constexpr std::uint32_t kProtocolVersion = 5;
 // Larger puts and gets are several frames, so that an answer's copy is bounded.
 inline constexpr std::uint32_t kMostPayload = 1 << 20;
 inline constexpr std::uint32_t kMostMessage = 1 << 20;
