@@ -174,6 +174,7 @@ class Team {
   // first_lost() among the members.
   int first_lost_of(int missing) const;
   void publish(const std::uint64_t* words, int count, std::uint64_t sequence);
+  void clear_words_of_earlier_barriers(int from, std::uint64_t sequence);
   Status barrier_by_all_to_all_flags(const char* what, std::uint64_t sequence);
   Status barrier_by_central_counter(const char* what, std::uint64_t sequence);
   void release(std::uint64_t sequence);

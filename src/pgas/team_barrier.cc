@@ -63,9 +63,20 @@ Status Team::barrier(const char* what, const std::uint64_t* words, int count) {
   return Status::ok();
 }
 
+// Members whose words are the same share them on the way to other nodes.
+void Team::clear_words_of_earlier_barriers(int from, std::uint64_t sequence) {
+  SyncLine& mine = area_.line(index_, sequence);
+  for (int i = from; i < kPayloadWords; ++i) {
+    const std::uint64_t word = mine.words[i].load(std::memory_order_relaxed);
+    if (i == kSignatureWord && CollectiveSignature::is_of_barrier(word, sequence)) continue;
+    mine.words[i].store(0, std::memory_order_relaxed);
+  }
+}
+
 Status Team::uncommon_barrier(const char* what, const std::uint64_t* words, int count) {
   MEMSPAN_PASS(prepare(what));
   const std::uint64_t sequence = sequence_ + 1;
+  if (nodes_) clear_words_of_earlier_barriers(count, sequence);
   publish(words, count, sequence);
   Status status;
   if (nodes_)

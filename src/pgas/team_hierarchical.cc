@@ -14,11 +14,18 @@
 namespace memspan {
 namespace {
 
-// The head of a line in a block: its words and how much of the eager buffer follows.
+// The head of a line in a block: its words and how much of the eager buffer follows. Members in a
+// row with the same words and no buffer share one, so a barrier without words is one for each node.
 struct LineHead {
   std::uint64_t words[kPayloadWords];
-  std::uint64_t eager_bytes;
+  std::uint32_t eager_bytes;
+  std::uint32_t members;
 };
+
+bool have_same_words(const LineHead& one, const LineHead& other) {
+  return one.eager_bytes == 0 && other.eager_bytes == 0 &&
+         std::memcmp(one.words, other.words, sizeof one.words) == 0;
+}
 
 std::uint64_t encode_failure(Code code, int peer) {
   return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(code) << 32 |
@@ -133,29 +140,43 @@ std::size_t Team::eager_bytes_used(int member, std::uint64_t sequence) const {
 
 LeaderExchange::Block Team::lines_of_node(std::uint64_t sequence) const {
   LeaderExchange::Block block;
+  LineHead last{};
+  std::size_t at_last = 0;
   for (const int member : nodes_->near()) {
-    LineHead head{};
+    const SyncLine& line = area_.line(member, sequence);
+    LineHead head{.words = {}, .eager_bytes = 0, .members = 1};
     for (int i = 0; i < kPayloadWords; ++i)
-      head.words[i] = area_.line(member, sequence).words[i].load(std::memory_order_relaxed);
-    head.eager_bytes = eager_bytes_used(member, sequence);
-    const std::size_t at = block.size();
-    block.resize(at + sizeof head + head.eager_bytes);
-    std::memcpy(block.data() + at, &head, sizeof head);
+      head.words[i] = line.words[i].load(std::memory_order_relaxed);
+    head.eager_bytes = static_cast<std::uint32_t>(eager_bytes_used(member, sequence));
+    if (last.members != 0 && have_same_words(last, head)) {
+      ++last.members;
+      std::memcpy(block.data() + at_last, &last, sizeof last);
+      continue;
+    }
+    at_last = block.size();
+    last = head;
+    block.resize(at_last + sizeof head + head.eager_bytes);
+    std::memcpy(block.data() + at_last, &head, sizeof head);
     if (head.eager_bytes != 0)
-      std::memcpy(block.data() + at + sizeof head, area_.eager_buffer(member, sequence),
+      std::memcpy(block.data() + at_last + sizeof head, area_.eager_buffer(member, sequence),
                   head.eager_bytes);
   }
   return block;
 }
 
 Status Team::take_lines(int node, std::span<const std::byte> block, std::uint64_t sequence) {
+  const auto malformed = [] { return Status(Code::kInternal, "a malformed block of a barrier"); };
+  LineHead head{};
   for (const int member : nodes_->members(node)) {
-    LineHead head;
-    if (block.size() < sizeof head) return {Code::kInternal, "a malformed block of a barrier"};
-    std::memcpy(&head, block.data(), sizeof head);
-    block = block.subspan(sizeof head);
-    if (head.eager_bytes > std::min(block.size(), eager_bytes()))
-      return {Code::kInternal, "a malformed block of a barrier"};
+    if (head.members == 0) {
+      if (block.size() < sizeof head) return malformed();
+      std::memcpy(&head, block.data(), sizeof head);
+      block = block.subspan(sizeof head);
+      if (head.members == 0 || head.eager_bytes > std::min(block.size(), eager_bytes()) ||
+          (head.eager_bytes != 0 && head.members != 1))
+        return malformed();
+    }
+    --head.members;
     SyncLine& line = area_.line(member, sequence);
     for (int i = 0; i < kPayloadWords; ++i)
       line.words[i].store(head.words[i], std::memory_order_relaxed);
@@ -164,7 +185,7 @@ Status Team::take_lines(int node, std::span<const std::byte> block, std::uint64_
     block = block.subspan(head.eager_bytes);
     line.sequence.store(sequence, std::memory_order_release);
   }
-  return Status::ok();
+  return head.members == 0 && block.empty() ? Status::ok() : malformed();
 }
 
 }  // namespace memspan

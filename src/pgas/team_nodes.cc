@@ -13,7 +13,8 @@
 namespace memspan {
 namespace {
 
-// The head of a message; then come `blocks` blocks, each after its BlockHead.
+// The head of a message; then come `blocks` blocks, each after its BlockHead. Nodes in a row with
+// the same block share one.
 struct MessageHead {
   std::uint32_t code = 0;  // of a failure; 0 none
   std::int32_t peer = -1;  // that is lost
@@ -21,7 +22,8 @@ struct MessageHead {
   std::uint32_t blocks = 0;
 };
 struct BlockHead {
-  std::uint32_t node = 0;
+  std::uint32_t node = 0;  // the first
+  std::uint32_t nodes = 0;
   std::uint64_t bytes = 0;
 };
 
@@ -91,18 +93,24 @@ class LeaderRound {
 
  private:
   int node_at(int distance) const { return (nodes_.mine() + distance + count_) % count_; }
+  const Block& block_at(int distance) const {
+    return blocks_[static_cast<std::size_t>(node_at(distance))];
+  }
   int leader_of(int node) const { return place_.shape.peer_of(nodes_.leader(node)); }
 
   // Sends the blocks of this node and of the `number - 1` next ones.
   Status send(int peer, int number) {
     Block message;
-    append(message, MessageHead{.blocks = static_cast<std::uint32_t>(number)});
-    for (int i = 0; i < number; ++i) {
-      const int node = node_at(i);
-      const Block& block = blocks_[static_cast<std::size_t>(node)];
-      append(message, BlockHead{static_cast<std::uint32_t>(node), block.size()});
+    MessageHead head;
+    append(message, head);
+    for (int i = 0, next = 0; i < number; i = next, ++head.blocks) {
+      const Block& block = block_at(i);
+      for (next = i + 1; next < number && block_at(next) == block;) ++next;
+      append(message, BlockHead{static_cast<std::uint32_t>(node_at(i)),
+                                static_cast<std::uint32_t>(next - i), block.size()});
       message.insert(message.end(), block.begin(), block.end());
     }
+    std::memcpy(message.data(), &head, sizeof head);
     Status sent = world_.messages().send(peer, place_.key, message);
     // The peer may have sent its own block before it died; the wait for that reports it.
     return sent.code() == Code::kPeerLost ? Status::ok() : sent;
@@ -115,11 +123,15 @@ class LeaderRound {
     if (head.code != 0) return failure_of(world_, head);
     for (std::uint32_t i = 0; i < head.blocks; ++i) {
       BlockHead block;
-      if (!read(rest, block) || block.node >= blocks_.size() || block.bytes > rest.size())
+      if (!read(rest, block) || block.node >= blocks_.size() || block.nodes > blocks_.size() ||
+          block.bytes > rest.size())
         return bad_message(peer);
       const auto bytes = rest.first(static_cast<std::size_t>(block.bytes));
-      MEMSPAN_PASS(take_(static_cast<int>(block.node), bytes));
-      if (!nodes_.is_direct()) blocks_[block.node].assign(bytes.begin(), bytes.end());
+      for (std::size_t k = 0; k < block.nodes; ++k) {
+        const std::size_t node = (block.node + k) % blocks_.size();
+        MEMSPAN_PASS(take_(static_cast<int>(node), bytes));
+        if (!nodes_.is_direct()) blocks_[node].assign(bytes.begin(), bytes.end());
+      }
       rest = rest.subspan(bytes.size());
     }
     return Status::ok();

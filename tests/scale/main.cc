@@ -36,6 +36,7 @@ constexpr int kSkipped = 77;
 constexpr double kMostStart = 10;
 constexpr double kMostTold = 3;
 constexpr std::uint64_t kMostBytesOfPeer = 4096;
+constexpr double kMostBarrierBytes = 4096;
 // A sanitizer's own memory would count, too.
 #ifdef MEMSPAN_TEST_IS_SANITIZED
 constexpr bool kIsSanitized = true;
@@ -218,6 +219,11 @@ int judge(const Plan& plan, const Report& report, std::size_t processes) {
   // Up to four nodes send to each other directly.
   judge.line("messages to a member, a barrier", fmt::format("{:.2f}", messages),
              messages <= std::max(rounds_of(plan.members), 3));
+  const double bytes = most(plan, report, [&](const auto& one) {
+    return static_cast<double>(one.barrier_bytes) / plan.barriers;
+  });
+  judge.line("bytes to a member, a barrier", fmt::format("{:.0f}", bytes),
+             bytes <= kMostBarrierBytes);
   const auto barriers = report.members[0].barriers_ended - report.members[0].barriers_begun;
   judge.line("barrier", fmt::format("{:.2f} ms", barriers * 1e3 / plan.barriers));
   const MemberReport& last = report.members[plan.members - 1];

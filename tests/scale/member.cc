@@ -59,12 +59,14 @@ Status Member::run_barriers() {
   // Nobody's barrier has sent anything yet that the next lines would count.
   MEMSPAN_PASS(meet());
   const std::uint64_t before = counter("messages received");
+  const std::uint64_t bytes_before = counter("bytes of messages");
   MEMSPAN_PASS(meet());
   report_.barriers_begun = now_s();
   for (int i = 0; i < plan_.barriers; ++i) MEMSPAN_PASS(team_->barrier("the counted barriers"));
   report_.barriers_ended = now_s();
   MEMSPAN_PASS(meet());
   report_.barrier_messages = counter("messages received") - before;
+  report_.barrier_bytes = counter("bytes of messages") - bytes_before;
   report_.connections_used = counter("connections made");
   return meet();
 }

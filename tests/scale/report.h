@@ -41,6 +41,7 @@ struct MemberReport {
   std::uint64_t connections_used = 0;    // after the barriers,
   std::uint64_t connections_ended = 0;   // at the end
   std::uint64_t barrier_messages = 0;    // that it received in the counted barriers
+  std::uint64_t barrier_bytes = 0;       // of these messages
   std::uint64_t text_bytes = 0;          // the longest that it exchanged at the store
   bool failed = false;
   char why[kReasonBytes] = {};

@@ -165,6 +165,7 @@ class MessageTransportImpl final : public MessageTransport {
             {"gets answered", counted.gets.load(std::memory_order_relaxed)},
             {"atomics applied", counted.atomics.load(std::memory_order_relaxed)},
             {"messages received", counted.messages.load(std::memory_order_relaxed)},
+            {"bytes of messages", counted.message_bytes.load(std::memory_order_relaxed)},
             {"refused: no such region", refused(Refusal::kRegion)},
             {"refused: stale region", refused(Refusal::kGeneration)},
             {"refused: out of bounds", refused(Refusal::kBounds)},

@@ -101,6 +101,7 @@ Status OwnerSide::end(const Frame& frame) {
       return answers_.answer({.type = FrameType::kAlive, .region = {}}, {});
     case FrameType::kMessage:
       count(services_.counters.messages);
+      services_.counters.message_bytes.fetch_add(frame.payload, std::memory_order_relaxed);
       has_applied_ = true;
       answers_.deliver({frame.tag, frame.operand, frame.compare}, std::move(text_));
       return Status::ok();

@@ -25,6 +25,7 @@ struct OwnerCounters {
   std::atomic<std::uint64_t> gets{0};
   std::atomic<std::uint64_t> atomics{0};
   std::atomic<std::uint64_t> messages{0};
+  std::atomic<std::uint64_t> message_bytes{0};
   std::array<std::atomic<std::uint64_t>, kLastRefusal + 1> refused{};  // by Refusal
   std::atomic<std::uint64_t> broken{0};  // connections that ended for bad frames
 };
