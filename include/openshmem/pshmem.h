@@ -48,10 +48,7 @@ void pshmem_free(void* ptr);
 /* One element to or from a PE. */
 #define MEMSPAN_DECLARE_(name, type, a, b) \
   void pshmem_##name##_p(type* dest, type value, int pe); \
-  void pshmem_ctx_##name##_p(shmem_ctx_t ctx, type* dest, type value, int pe);
-MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_ctx_##name##_p(shmem_ctx_t ctx, type* dest, type value, int pe); \
   type pshmem_##name##_g(const type* source, int pe); \
   type pshmem_ctx_##name##_g(shmem_ctx_t ctx, const type* source, int pe);
 MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
@@ -60,72 +57,54 @@ MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
 /* Put. `dest` is symmetric, `source` any memory of the caller. */
 #define MEMSPAN_DECLARE_(name, type, a, b) \
   void pshmem_##name##_put(type* dest, const type* source, size_t nelems, int pe); \
-  void pshmem_ctx_##name##_put(shmem_ctx_t ctx, type* dest, const type* source, size_t nelems, int pe);
-MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_put##name(void* dest, const void* source, size_t nelems, int pe); \
-  void pshmem_ctx_put##name(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, int pe);
-MEMSPAN_SIZES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-void pshmem_putmem(void* dest, const void* source, size_t nelems, int pe);
-void pshmem_ctx_putmem(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, int pe);
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_ctx_##name##_put(shmem_ctx_t ctx, type* dest, const type* source, size_t nelems, int pe); \
   void pshmem_##name##_put_nbi(type* dest, const type* source, size_t nelems, int pe); \
   void pshmem_ctx_##name##_put_nbi(shmem_ctx_t ctx, type* dest, const type* source, size_t nelems, int pe);
 MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 #define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_put##name(void* dest, const void* source, size_t nelems, int pe); \
+  void pshmem_ctx_put##name(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, int pe); \
   void pshmem_put##name##_nbi(void* dest, const void* source, size_t nelems, int pe); \
   void pshmem_ctx_put##name##_nbi(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, int pe);
 MEMSPAN_SIZES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
+void pshmem_putmem(void* dest, const void* source, size_t nelems, int pe);
+void pshmem_ctx_putmem(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, int pe);
 void pshmem_putmem_nbi(void* dest, const void* source, size_t nelems, int pe);
 void pshmem_ctx_putmem_nbi(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, int pe);
 
 /* Get. `source` is symmetric, `dest` any memory of the caller. */
 #define MEMSPAN_DECLARE_(name, type, a, b) \
   void pshmem_##name##_get(type* dest, const type* source, size_t nelems, int pe); \
-  void pshmem_ctx_##name##_get(shmem_ctx_t ctx, type* dest, const type* source, size_t nelems, int pe);
-MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_get##name(void* dest, const void* source, size_t nelems, int pe); \
-  void pshmem_ctx_get##name(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, int pe);
-MEMSPAN_SIZES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-void pshmem_getmem(void* dest, const void* source, size_t nelems, int pe);
-void pshmem_ctx_getmem(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, int pe);
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_ctx_##name##_get(shmem_ctx_t ctx, type* dest, const type* source, size_t nelems, int pe); \
   void pshmem_##name##_get_nbi(type* dest, const type* source, size_t nelems, int pe); \
   void pshmem_ctx_##name##_get_nbi(shmem_ctx_t ctx, type* dest, const type* source, size_t nelems, int pe);
 MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 #define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_get##name(void* dest, const void* source, size_t nelems, int pe); \
+  void pshmem_ctx_get##name(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, int pe); \
   void pshmem_get##name##_nbi(void* dest, const void* source, size_t nelems, int pe); \
   void pshmem_ctx_get##name##_nbi(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, int pe);
 MEMSPAN_SIZES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
+void pshmem_getmem(void* dest, const void* source, size_t nelems, int pe);
+void pshmem_ctx_getmem(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, int pe);
 void pshmem_getmem_nbi(void* dest, const void* source, size_t nelems, int pe);
 void pshmem_ctx_getmem_nbi(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, int pe);
 
 /* Strided: element i is at i * stride; strides count elements. */
 #define MEMSPAN_DECLARE_(name, type, a, b) \
   void pshmem_##name##_iput(type* dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe); \
-  void pshmem_ctx_##name##_iput(shmem_ctx_t ctx, type* dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
-MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_iput##name(void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe); \
-  void pshmem_ctx_iput##name(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
-MEMSPAN_SIZES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_ctx_##name##_iput(shmem_ctx_t ctx, type* dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe); \
   void pshmem_##name##_iget(type* dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe); \
   void pshmem_ctx_##name##_iget(shmem_ctx_t ctx, type* dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 #define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_iput##name(void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe); \
+  void pshmem_ctx_iput##name(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe); \
   void pshmem_iget##name(void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe); \
   void pshmem_ctx_iget##name(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int pe);
 MEMSPAN_SIZES_(MEMSPAN_DECLARE_, , )
@@ -134,20 +113,14 @@ MEMSPAN_SIZES_(MEMSPAN_DECLARE_, , )
 /* Strided blocks of `bsize` elements. */
 #define MEMSPAN_DECLARE_(name, type, a, b) \
   void pshmem_##name##_ibput(type* dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe); \
-  void pshmem_ctx_##name##_ibput(shmem_ctx_t ctx, type* dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
-MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_ibput##name(void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe); \
-  void pshmem_ctx_ibput##name(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
-MEMSPAN_SIZES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_ctx_##name##_ibput(shmem_ctx_t ctx, type* dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe); \
   void pshmem_##name##_ibget(type* dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe); \
   void pshmem_ctx_##name##_ibget(shmem_ctx_t ctx, type* dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 #define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_ibput##name(void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe); \
+  void pshmem_ctx_ibput##name(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe); \
   void pshmem_ibget##name(void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe); \
   void pshmem_ctx_ibget##name(shmem_ctx_t ctx, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t bsize, size_t nblocks, int pe);
 MEMSPAN_SIZES_(MEMSPAN_DECLARE_, , )
@@ -156,26 +129,20 @@ MEMSPAN_SIZES_(MEMSPAN_DECLARE_, , )
 /* Put with signal: a PE that sees the signal sees the data. */
 #define MEMSPAN_DECLARE_(name, type, a, b) \
   void pshmem_##name##_put_signal(type* dest, const type* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe); \
-  void pshmem_ctx_##name##_put_signal(shmem_ctx_t ctx, type* dest, const type* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe);
-MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_put##name##_signal(void* dest, const void* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe); \
-  void pshmem_ctx_put##name##_signal(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe);
-MEMSPAN_SIZES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-void pshmem_putmem_signal(void* dest, const void* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe);
-void pshmem_ctx_putmem_signal(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe);
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_ctx_##name##_put_signal(shmem_ctx_t ctx, type* dest, const type* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe); \
   void pshmem_##name##_put_signal_nbi(type* dest, const type* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe); \
   void pshmem_ctx_##name##_put_signal_nbi(shmem_ctx_t ctx, type* dest, const type* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe);
 MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 #define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_put##name##_signal(void* dest, const void* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe); \
+  void pshmem_ctx_put##name##_signal(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe); \
   void pshmem_put##name##_signal_nbi(void* dest, const void* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe); \
   void pshmem_ctx_put##name##_signal_nbi(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe);
 MEMSPAN_SIZES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
+void pshmem_putmem_signal(void* dest, const void* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe);
+void pshmem_ctx_putmem_signal(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_putmem_signal_nbi(void* dest, const void* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_ctx_putmem_signal_nbi(shmem_ctx_t ctx, void* dest, const void* source, size_t nelems, uint64_t* sig_addr, uint64_t signal, int sig_op, int pe);
 void pshmem_signal_add(uint64_t* sig_addr, uint64_t signal, int pe);
@@ -188,70 +155,37 @@ uint64_t pshmem_signal_wait_until(uint64_t* sig_addr, int cmp, uint64_t cmp_valu
 /* Atomics on a PE's copy of a symmetric word. */
 #define MEMSPAN_DECLARE_(name, type, a, b) \
   type pshmem_##name##_atomic_fetch(const type* source, int pe); \
-  type pshmem_ctx_##name##_atomic_fetch(shmem_ctx_t ctx, const type* source, int pe);
-MEMSPAN_EXTENDED_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  type pshmem_ctx_##name##_atomic_fetch(shmem_ctx_t ctx, const type* source, int pe); \
   void pshmem_##name##_atomic_set(type* dest, type value, int pe); \
-  void pshmem_ctx_##name##_atomic_set(shmem_ctx_t ctx, type* dest, type value, int pe);
-MEMSPAN_EXTENDED_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_ctx_##name##_atomic_set(shmem_ctx_t ctx, type* dest, type value, int pe); \
   type pshmem_##name##_atomic_swap(type* dest, type value, int pe); \
   type pshmem_ctx_##name##_atomic_swap(shmem_ctx_t ctx, type* dest, type value, int pe);
 MEMSPAN_EXTENDED_AMO_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 #define MEMSPAN_DECLARE_(name, type, a, b) \
   type pshmem_##name##_atomic_compare_swap(type* dest, type cond, type value, int pe); \
-  type pshmem_ctx_##name##_atomic_compare_swap(shmem_ctx_t ctx, type* dest, type cond, type value, int pe);
-MEMSPAN_STANDARD_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  type pshmem_ctx_##name##_atomic_compare_swap(shmem_ctx_t ctx, type* dest, type cond, type value, int pe); \
   type pshmem_##name##_atomic_fetch_inc(type* dest, int pe); \
-  type pshmem_ctx_##name##_atomic_fetch_inc(shmem_ctx_t ctx, type* dest, int pe);
-MEMSPAN_STANDARD_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  type pshmem_ctx_##name##_atomic_fetch_inc(shmem_ctx_t ctx, type* dest, int pe); \
   void pshmem_##name##_atomic_inc(type* dest, int pe); \
-  void pshmem_ctx_##name##_atomic_inc(shmem_ctx_t ctx, type* dest, int pe);
-MEMSPAN_STANDARD_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_ctx_##name##_atomic_inc(shmem_ctx_t ctx, type* dest, int pe); \
   type pshmem_##name##_atomic_fetch_add(type* dest, type value, int pe); \
-  type pshmem_ctx_##name##_atomic_fetch_add(shmem_ctx_t ctx, type* dest, type value, int pe);
-MEMSPAN_STANDARD_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  type pshmem_ctx_##name##_atomic_fetch_add(shmem_ctx_t ctx, type* dest, type value, int pe); \
   void pshmem_##name##_atomic_add(type* dest, type value, int pe); \
   void pshmem_ctx_##name##_atomic_add(shmem_ctx_t ctx, type* dest, type value, int pe);
 MEMSPAN_STANDARD_AMO_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 #define MEMSPAN_DECLARE_(name, type, a, b) \
   type pshmem_##name##_atomic_fetch_and(type* dest, type value, int pe); \
-  type pshmem_ctx_##name##_atomic_fetch_and(shmem_ctx_t ctx, type* dest, type value, int pe);
-MEMSPAN_BITWISE_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  type pshmem_ctx_##name##_atomic_fetch_and(shmem_ctx_t ctx, type* dest, type value, int pe); \
   void pshmem_##name##_atomic_and(type* dest, type value, int pe); \
-  void pshmem_ctx_##name##_atomic_and(shmem_ctx_t ctx, type* dest, type value, int pe);
-MEMSPAN_BITWISE_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_ctx_##name##_atomic_and(shmem_ctx_t ctx, type* dest, type value, int pe); \
   type pshmem_##name##_atomic_fetch_or(type* dest, type value, int pe); \
-  type pshmem_ctx_##name##_atomic_fetch_or(shmem_ctx_t ctx, type* dest, type value, int pe);
-MEMSPAN_BITWISE_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  type pshmem_ctx_##name##_atomic_fetch_or(shmem_ctx_t ctx, type* dest, type value, int pe); \
   void pshmem_##name##_atomic_or(type* dest, type value, int pe); \
-  void pshmem_ctx_##name##_atomic_or(shmem_ctx_t ctx, type* dest, type value, int pe);
-MEMSPAN_BITWISE_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_ctx_##name##_atomic_or(shmem_ctx_t ctx, type* dest, type value, int pe); \
   type pshmem_##name##_atomic_fetch_xor(type* dest, type value, int pe); \
-  type pshmem_ctx_##name##_atomic_fetch_xor(shmem_ctx_t ctx, type* dest, type value, int pe);
-MEMSPAN_BITWISE_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  type pshmem_ctx_##name##_atomic_fetch_xor(shmem_ctx_t ctx, type* dest, type value, int pe); \
   void pshmem_##name##_atomic_xor(type* dest, type value, int pe); \
   void pshmem_ctx_##name##_atomic_xor(shmem_ctx_t ctx, type* dest, type value, int pe);
 MEMSPAN_BITWISE_AMO_TYPES_(MEMSPAN_DECLARE_, , )
@@ -260,40 +194,25 @@ MEMSPAN_BITWISE_AMO_TYPES_(MEMSPAN_DECLARE_, , )
 /* Atomics whose result may come as late as the next quiet. */
 #define MEMSPAN_DECLARE_(name, type, a, b) \
   void pshmem_##name##_atomic_fetch_nbi(type* fetch, const type* source, int pe); \
-  void pshmem_ctx_##name##_atomic_fetch_nbi(shmem_ctx_t ctx, type* fetch, const type* source, int pe);
-MEMSPAN_EXTENDED_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_ctx_##name##_atomic_fetch_nbi(shmem_ctx_t ctx, type* fetch, const type* source, int pe); \
   void pshmem_##name##_atomic_swap_nbi(type* fetch, type* dest, type value, int pe); \
   void pshmem_ctx_##name##_atomic_swap_nbi(shmem_ctx_t ctx, type* fetch, type* dest, type value, int pe);
 MEMSPAN_EXTENDED_AMO_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 #define MEMSPAN_DECLARE_(name, type, a, b) \
   void pshmem_##name##_atomic_compare_swap_nbi(type* fetch, type* dest, type cond, type value, int pe); \
-  void pshmem_ctx_##name##_atomic_compare_swap_nbi(shmem_ctx_t ctx, type* fetch, type* dest, type cond, type value, int pe);
-MEMSPAN_STANDARD_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_ctx_##name##_atomic_compare_swap_nbi(shmem_ctx_t ctx, type* fetch, type* dest, type cond, type value, int pe); \
   void pshmem_##name##_atomic_fetch_inc_nbi(type* fetch, type* dest, int pe); \
-  void pshmem_ctx_##name##_atomic_fetch_inc_nbi(shmem_ctx_t ctx, type* fetch, type* dest, int pe);
-MEMSPAN_STANDARD_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_ctx_##name##_atomic_fetch_inc_nbi(shmem_ctx_t ctx, type* fetch, type* dest, int pe); \
   void pshmem_##name##_atomic_fetch_add_nbi(type* fetch, type* dest, type value, int pe); \
   void pshmem_ctx_##name##_atomic_fetch_add_nbi(shmem_ctx_t ctx, type* fetch, type* dest, type value, int pe);
 MEMSPAN_STANDARD_AMO_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 #define MEMSPAN_DECLARE_(name, type, a, b) \
   void pshmem_##name##_atomic_fetch_and_nbi(type* fetch, type* dest, type value, int pe); \
-  void pshmem_ctx_##name##_atomic_fetch_and_nbi(shmem_ctx_t ctx, type* fetch, type* dest, type value, int pe);
-MEMSPAN_BITWISE_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_ctx_##name##_atomic_fetch_and_nbi(shmem_ctx_t ctx, type* fetch, type* dest, type value, int pe); \
   void pshmem_##name##_atomic_fetch_or_nbi(type* fetch, type* dest, type value, int pe); \
-  void pshmem_ctx_##name##_atomic_fetch_or_nbi(shmem_ctx_t ctx, type* fetch, type* dest, type value, int pe);
-MEMSPAN_BITWISE_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_ctx_##name##_atomic_fetch_or_nbi(shmem_ctx_t ctx, type* fetch, type* dest, type value, int pe); \
   void pshmem_##name##_atomic_fetch_xor_nbi(type* fetch, type* dest, type value, int pe); \
   void pshmem_ctx_##name##_atomic_fetch_xor_nbi(shmem_ctx_t ctx, type* fetch, type* dest, type value, int pe);
 MEMSPAN_BITWISE_AMO_TYPES_(MEMSPAN_DECLARE_, , )
@@ -302,58 +221,19 @@ MEMSPAN_BITWISE_AMO_TYPES_(MEMSPAN_DECLARE_, , )
 /* Waiting for, or looking at, symmetric words of the caller that other PEs change. An element whose
  * `status` is not 0 is left out; `status` may be NULL. */
 #define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_##name##_wait_until(type* ivar, int cmp, type cmp_value);
-MEMSPAN_WAIT_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  int pshmem_##name##_test(type* ivar, int cmp, type cmp_value);
-MEMSPAN_WAIT_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_##name##_wait_until_all(type* ivars, size_t nelems, const int* status, int cmp, type cmp_value);
-MEMSPAN_WAIT_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  size_t pshmem_##name##_wait_until_any(type* ivars, size_t nelems, const int* status, int cmp, type cmp_value);
-MEMSPAN_WAIT_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  size_t pshmem_##name##_wait_until_some(type* ivars, size_t nelems, size_t* indices, const int* status, int cmp, type cmp_value);
-MEMSPAN_WAIT_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  int pshmem_##name##_test_all(type* ivars, size_t nelems, const int* status, int cmp, type cmp_value);
-MEMSPAN_WAIT_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  size_t pshmem_##name##_test_any(type* ivars, size_t nelems, const int* status, int cmp, type cmp_value);
-MEMSPAN_WAIT_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  size_t pshmem_##name##_test_some(type* ivars, size_t nelems, size_t* indices, const int* status, int cmp, type cmp_value);
-MEMSPAN_WAIT_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_##name##_wait_until_all_vector(type* ivars, size_t nelems, const int* status, int cmp, const type* cmp_values);
-MEMSPAN_WAIT_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  size_t pshmem_##name##_wait_until_any_vector(type* ivars, size_t nelems, const int* status, int cmp, const type* cmp_values);
-MEMSPAN_WAIT_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  size_t pshmem_##name##_wait_until_some_vector(type* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const type* cmp_values);
-MEMSPAN_WAIT_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  int pshmem_##name##_test_all_vector(type* ivars, size_t nelems, const int* status, int cmp, const type* cmp_values);
-MEMSPAN_WAIT_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  size_t pshmem_##name##_test_any_vector(type* ivars, size_t nelems, const int* status, int cmp, const type* cmp_values);
-MEMSPAN_WAIT_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_##name##_wait_until(type* ivar, int cmp, type cmp_value); \
+  int pshmem_##name##_test(type* ivar, int cmp, type cmp_value); \
+  void pshmem_##name##_wait_until_all(type* ivars, size_t nelems, const int* status, int cmp, type cmp_value); \
+  size_t pshmem_##name##_wait_until_any(type* ivars, size_t nelems, const int* status, int cmp, type cmp_value); \
+  size_t pshmem_##name##_wait_until_some(type* ivars, size_t nelems, size_t* indices, const int* status, int cmp, type cmp_value); \
+  int pshmem_##name##_test_all(type* ivars, size_t nelems, const int* status, int cmp, type cmp_value); \
+  size_t pshmem_##name##_test_any(type* ivars, size_t nelems, const int* status, int cmp, type cmp_value); \
+  size_t pshmem_##name##_test_some(type* ivars, size_t nelems, size_t* indices, const int* status, int cmp, type cmp_value); \
+  void pshmem_##name##_wait_until_all_vector(type* ivars, size_t nelems, const int* status, int cmp, const type* cmp_values); \
+  size_t pshmem_##name##_wait_until_any_vector(type* ivars, size_t nelems, const int* status, int cmp, const type* cmp_values); \
+  size_t pshmem_##name##_wait_until_some_vector(type* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const type* cmp_values); \
+  int pshmem_##name##_test_all_vector(type* ivars, size_t nelems, const int* status, int cmp, const type* cmp_values); \
+  size_t pshmem_##name##_test_any_vector(type* ivars, size_t nelems, const int* status, int cmp, const type* cmp_values); \
   size_t pshmem_##name##_test_some_vector(type* ivars, size_t nelems, size_t* indices, const int* status, int cmp, const type* cmp_values);
 MEMSPAN_WAIT_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
@@ -399,66 +279,33 @@ void pshmem_ctx_session_stop(shmem_ctx_t ctx);
 /* Collectives of a team; they return 0. inscan: member i gets the sum over members 0 to i; exscan: over
  * those before it. */
 #define MEMSPAN_DECLARE_(name, type, a, b) \
-  int pshmem_##name##_broadcast(shmem_team_t team, type* dest, const type* source, size_t nelems, int PE_root);
-MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-int pshmem_broadcastmem(shmem_team_t team, void* dest, const void* source, size_t nelems, int PE_root);
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  int pshmem_##name##_collect(shmem_team_t team, type* dest, const type* source, size_t nelems);
-MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-int pshmem_collectmem(shmem_team_t team, void* dest, const void* source, size_t nelems);
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  int pshmem_##name##_fcollect(shmem_team_t team, type* dest, const type* source, size_t nelems);
-MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-int pshmem_fcollectmem(shmem_team_t team, void* dest, const void* source, size_t nelems);
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  int pshmem_##name##_alltoall(shmem_team_t team, type* dest, const type* source, size_t nelems);
-MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-int pshmem_alltoallmem(shmem_team_t team, void* dest, const void* source, size_t nelems);
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  int pshmem_##name##_alltoalls(shmem_team_t team, type* dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
-MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-int pshmem_alltoallsmem(shmem_team_t team, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  int pshmem_##name##_and_reduce(shmem_team_t team, type* dest, const type* source, size_t nreduce);
-MEMSPAN_BITWISE_REDUCE_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  int pshmem_##name##_or_reduce(shmem_team_t team, type* dest, const type* source, size_t nreduce);
-MEMSPAN_BITWISE_REDUCE_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  int pshmem_##name##_xor_reduce(shmem_team_t team, type* dest, const type* source, size_t nreduce);
-MEMSPAN_BITWISE_REDUCE_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  int pshmem_##name##_max_reduce(shmem_team_t team, type* dest, const type* source, size_t nreduce);
-MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  int pshmem_##name##_broadcast(shmem_team_t team, type* dest, const type* source, size_t nelems, int PE_root); \
+  int pshmem_##name##_collect(shmem_team_t team, type* dest, const type* source, size_t nelems); \
+  int pshmem_##name##_fcollect(shmem_team_t team, type* dest, const type* source, size_t nelems); \
+  int pshmem_##name##_alltoall(shmem_team_t team, type* dest, const type* source, size_t nelems); \
+  int pshmem_##name##_alltoalls(shmem_team_t team, type* dest, const type* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems); \
+  int pshmem_##name##_max_reduce(shmem_team_t team, type* dest, const type* source, size_t nreduce); \
   int pshmem_##name##_min_reduce(shmem_team_t team, type* dest, const type* source, size_t nreduce);
 MEMSPAN_RMA_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 #define MEMSPAN_DECLARE_(name, type, a, b) \
-  int pshmem_##name##_sum_reduce(shmem_team_t team, type* dest, const type* source, size_t nreduce);
-MEMSPAN_ARITHMETIC_REDUCE_TYPES_(MEMSPAN_DECLARE_, , )
+  int pshmem_##name##_and_reduce(shmem_team_t team, type* dest, const type* source, size_t nreduce); \
+  int pshmem_##name##_or_reduce(shmem_team_t team, type* dest, const type* source, size_t nreduce); \
+  int pshmem_##name##_xor_reduce(shmem_team_t team, type* dest, const type* source, size_t nreduce);
+MEMSPAN_BITWISE_REDUCE_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 #define MEMSPAN_DECLARE_(name, type, a, b) \
-  int pshmem_##name##_prod_reduce(shmem_team_t team, type* dest, const type* source, size_t nreduce);
-MEMSPAN_ARITHMETIC_REDUCE_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  int pshmem_##name##_sum_inscan(shmem_team_t team, type* dest, const type* source, size_t nelems);
-MEMSPAN_ARITHMETIC_REDUCE_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  int pshmem_##name##_sum_reduce(shmem_team_t team, type* dest, const type* source, size_t nreduce); \
+  int pshmem_##name##_prod_reduce(shmem_team_t team, type* dest, const type* source, size_t nreduce); \
+  int pshmem_##name##_sum_inscan(shmem_team_t team, type* dest, const type* source, size_t nelems); \
   int pshmem_##name##_sum_exscan(shmem_team_t team, type* dest, const type* source, size_t nelems);
 MEMSPAN_ARITHMETIC_REDUCE_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
+int pshmem_broadcastmem(shmem_team_t team, void* dest, const void* source, size_t nelems, int PE_root);
+int pshmem_collectmem(shmem_team_t team, void* dest, const void* source, size_t nelems);
+int pshmem_fcollectmem(shmem_team_t team, void* dest, const void* source, size_t nelems);
+int pshmem_alltoallmem(shmem_team_t team, void* dest, const void* source, size_t nelems);
+int pshmem_alltoallsmem(shmem_team_t team, void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems);
 
 /* Deprecated: wait until the word is not `cmp_value`, and waits for longs. */
 #define MEMSPAN_DECLARE_(name, type, a, b) \
@@ -471,87 +318,45 @@ void pshmem_wait_until(long* ivar, int cmp, long cmp_value);
 /* Deprecated: collectives of an active set, the PEs PE_start + i * 2^logPE_stride. pSync: a symmetric
  * array of the SYNC_SIZE of the call, all SHMEM_SYNC_VALUE, in no other use during it. broadcast leaves
  * the root's dest unchanged. */
-void pshmem_barrier(int PE_start, int logPE_stride, int PE_size, long* pSync);
-void pshmem_sync(int PE_start, int logPE_stride, int PE_size, long* pSync);
 #define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_broadcast##name(void* dest, const void* source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long* pSync);
-MEMSPAN_ACTIVE_SET_SIZES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_collect##name(void* dest, const void* source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long* pSync);
-MEMSPAN_ACTIVE_SET_SIZES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_fcollect##name(void* dest, const void* source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long* pSync);
-MEMSPAN_ACTIVE_SET_SIZES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_alltoall##name(void* dest, const void* source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long* pSync);
-MEMSPAN_ACTIVE_SET_SIZES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_broadcast##name(void* dest, const void* source, size_t nelems, int PE_root, int PE_start, int logPE_stride, int PE_size, long* pSync); \
+  void pshmem_collect##name(void* dest, const void* source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long* pSync); \
+  void pshmem_fcollect##name(void* dest, const void* source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long* pSync); \
+  void pshmem_alltoall##name(void* dest, const void* source, size_t nelems, int PE_start, int logPE_stride, int PE_size, long* pSync); \
   void pshmem_alltoalls##name(void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems, int PE_start, int logPE_stride, int PE_size, long* pSync);
 MEMSPAN_ACTIVE_SET_SIZES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 #define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_##name##_and_to_all(type* dest, const type* source, int nreduce, int PE_start, int logPE_stride, int PE_size, type* pWrk, long* pSync);
-MEMSPAN_TO_ALL_BITWISE_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_##name##_or_to_all(type* dest, const type* source, int nreduce, int PE_start, int logPE_stride, int PE_size, type* pWrk, long* pSync);
-MEMSPAN_TO_ALL_BITWISE_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_##name##_and_to_all(type* dest, const type* source, int nreduce, int PE_start, int logPE_stride, int PE_size, type* pWrk, long* pSync); \
+  void pshmem_##name##_or_to_all(type* dest, const type* source, int nreduce, int PE_start, int logPE_stride, int PE_size, type* pWrk, long* pSync); \
   void pshmem_##name##_xor_to_all(type* dest, const type* source, int nreduce, int PE_start, int logPE_stride, int PE_size, type* pWrk, long* pSync);
 MEMSPAN_TO_ALL_BITWISE_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 #define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_##name##_max_to_all(type* dest, const type* source, int nreduce, int PE_start, int logPE_stride, int PE_size, type* pWrk, long* pSync);
-MEMSPAN_TO_ALL_ORDERED_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_##name##_max_to_all(type* dest, const type* source, int nreduce, int PE_start, int logPE_stride, int PE_size, type* pWrk, long* pSync); \
   void pshmem_##name##_min_to_all(type* dest, const type* source, int nreduce, int PE_start, int logPE_stride, int PE_size, type* pWrk, long* pSync);
 MEMSPAN_TO_ALL_ORDERED_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 #define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_##name##_sum_to_all(type* dest, const type* source, int nreduce, int PE_start, int logPE_stride, int PE_size, type* pWrk, long* pSync);
-MEMSPAN_TO_ALL_ARITHMETIC_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  void pshmem_##name##_sum_to_all(type* dest, const type* source, int nreduce, int PE_start, int logPE_stride, int PE_size, type* pWrk, long* pSync); \
   void pshmem_##name##_prod_to_all(type* dest, const type* source, int nreduce, int PE_start, int logPE_stride, int PE_size, type* pWrk, long* pSync);
 MEMSPAN_TO_ALL_ARITHMETIC_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
+void pshmem_barrier(int PE_start, int logPE_stride, int PE_size, long* pSync);
+void pshmem_sync(int PE_start, int logPE_stride, int PE_size, long* pSync);
 
 /* Deprecated names of atomics. */
 #define MEMSPAN_DECLARE_(name, type, a, b) \
-  type pshmem_##name##_fetch(const type* source, int pe);
-MEMSPAN_EXTENDED_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_##name##_set(type* dest, type value, int pe);
-MEMSPAN_EXTENDED_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  type pshmem_##name##_fetch(const type* source, int pe); \
+  void pshmem_##name##_set(type* dest, type value, int pe); \
   type pshmem_##name##_swap(type* dest, type value, int pe);
 MEMSPAN_EXTENDED_AMO_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_
 #define MEMSPAN_DECLARE_(name, type, a, b) \
-  type pshmem_##name##_cswap(type* dest, type cond, type value, int pe);
-MEMSPAN_STANDARD_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  type pshmem_##name##_fadd(type* dest, type value, int pe);
-MEMSPAN_STANDARD_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  type pshmem_##name##_finc(type* dest, int pe);
-MEMSPAN_STANDARD_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
-  void pshmem_##name##_add(type* dest, type value, int pe);
-MEMSPAN_STANDARD_AMO_TYPES_(MEMSPAN_DECLARE_, , )
-#undef MEMSPAN_DECLARE_
-#define MEMSPAN_DECLARE_(name, type, a, b) \
+  type pshmem_##name##_cswap(type* dest, type cond, type value, int pe); \
+  type pshmem_##name##_fadd(type* dest, type value, int pe); \
+  type pshmem_##name##_finc(type* dest, int pe); \
+  void pshmem_##name##_add(type* dest, type value, int pe); \
   void pshmem_##name##_inc(type* dest, int pe);
 MEMSPAN_STANDARD_AMO_TYPES_(MEMSPAN_DECLARE_, , )
 #undef MEMSPAN_DECLARE_

@@ -14,7 +14,6 @@ openshmem_types.py.
 """
 
 import argparse
-import dataclasses
 import pathlib
 import re
 import sys
@@ -53,21 +52,28 @@ def expand(function, tables):
             yield line.replace("@", name).replace("TYPE", c_type)
 
 
-def aliases(function):
-    """The lines that declare the aliases of one entry of the list, for all types of its table."""
-    if not function.table:
-        return [alias_of(prototype) + ";" for prototype in expand(function, {})]
-    # In a macro whose parameters are `name` and `type`; a name may end in its middle.
-    pasted = dataclasses.replace(function, table="ANY")
-    lines = [prototype.replace("shmem_", "pshmem_", 1).replace("##(", "(") + ";"
-             for prototype in expand(pasted, {"ANY": [("##name##", "type")]})]
-    return [types.macro("MEMSPAN_DECLARE_(name, type, a, b)", lines),
-            f"MEMSPAN_{function.table}_(MEMSPAN_DECLARE_, , )", "#undef MEMSPAN_DECLARE_"]
+def declarations(section, spelled):
+    """The lines that declare a section's functions: a macro for each set of types, then the functions without one.
+
+    spelled(prototype) is the prototype with the name to declare.
+    """
+    by_table = {}
+    for function in section.functions:
+        # In a macro whose parameters are `name` and `type`; a name may end in its middle.
+        places = {function.table: [("##name##", "type")]}
+        by_table.setdefault(function.table, []).extend(
+            spelled(prototype).replace("##(", "(") + ";" for prototype in expand(function, places))
+    single = by_table.pop("", [])
+    lines = []
+    for table, prototypes in by_table.items():
+        lines += [types.macro("MEMSPAN_DECLARE_(name, type, a, b)", prototypes),
+                  f"MEMSPAN_{table}_(MEMSPAN_DECLARE_, , )", "#undef MEMSPAN_DECLARE_"]
+    return lines + single
 
 
 def alias_of(prototype):
-    name = functions.name_of(prototype)
-    return prototype.replace(name + "(", "p" + name + "(", 1)
+    # The name is the last word before the bracket; one that is pasted together begins with shmem_.
+    return re.sub(r"([\w#]+)\(", r"p\1(", prototype, count=1)
 
 
 def header_comment(title):
@@ -85,14 +91,13 @@ def enclose(title, guard, lines):
     return "\n".join(out + lines + ["", f"#endif /* {guard} */", ""])
 
 
-def declare(opening, lines_of):
-    """The lines that declare all functions; lines_of(entry of the list) are those of one."""
-    out = [opening.strip(), "", "#ifdef __cplusplus", 'extern "C" {', "#endif"]
+def declare(opening, spelled):
+    """The lines that declare all functions by the names that spelled() makes of their prototypes."""
+    out = ["/* clang-format off */", opening.strip(), "", "#ifdef __cplusplus", 'extern "C" {', "#endif"]
     for section in functions.SECTIONS:
         out += ["", "/* " + "\n * ".join(section.comment.strip().splitlines()) + " */"]
-        for function in section.functions:
-            out += lines_of(function)
-    return out + ["", "#ifdef __cplusplus", "}", "#endif"]
+        out += declarations(section, spelled)
+    return out + ["", "#ifdef __cplusplus", "}", "#endif", "/* clang-format on */"]
 
 
 def all_prototypes(tables):
@@ -111,8 +116,8 @@ INCLUDE_GENERICS = """
 
 
 def render_all(tables):
-    plain = declare(functions.OPENING, lambda function: [line + ";" for line in expand(function, tables)])
-    profiling = ["/* clang-format off */", *declare(functions.PROFILING_OPENING, aliases), "/* clang-format on */"]
+    plain = declare(functions.OPENING, lambda prototype: prototype)
+    profiling = declare(functions.PROFILING_OPENING, alias_of)
     used = {function.table for section in functions.SECTIONS for function in section.functions}
     sets = {name: entries for name, entries in tables.items() if name in used} | generics.sets(tables)
     return {

@@ -41,6 +41,9 @@ compute over.
 The interface is that of the OpenSHMEM specification, version 1.6 (openshmem.org); what a function
 means is said there. C99 or later, C++11 or later; link with -lshmem.
 
+A macro MEMSPAN_DECLARE_ declares its functions for each type of the set in the line below it.
+<memspan/openshmem_types.h> lists the sets: shmem_int_put puts elements of `int`.
+
 Units: `nelems` counts elements of the function's type (of 8, 16, ... bits where the name ends in
 that number) and bytes where it ends in `mem`; strides count elements; sizes of allocations are
 bytes. A PE is a number from 0, in the world for functions without a context or team, otherwise in
@@ -65,6 +68,7 @@ OPENING = """
 #error "include <shmem.h> before <shmem_api.h>: their names collide"
 #endif
 
+#include <memspan/openshmem_types.h>
 #include <stddef.h>
 #include <stdint.h>
 
