@@ -3,7 +3,6 @@
 // else that a job needs of a store is a recipe on these verbs (store/recipes/).
 //
 //   KeyValueStore ◄── StoreClient     the built-in server, over a connection (client.h)
-//                 ◄── MemoryStore's   in this process, for tests and simulated members
 //
 // One object is one member, and it holds one lease. Keys may be put under the lease
 // (KeyLife::kLease). The implementation renews the lease by itself. The lease ends with end() or

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "core/status.h"
 #include "node/wait.h"
@@ -12,14 +11,6 @@
 #include "transport/region.h"
 
 namespace memspan {
-
-// A value: what a transport can do.
-struct Capabilities {
-  bool direct = false;    // links return pointers for plain loads and stores
-  bool atomics = false;   // Link::atomic works; atomic with processor instructions
-  bool ordered = false;   // puts of one link are applied in order without a fence
-  bool messages = false;  // Link::send works
-};
 
 // The peer of a link. A value.
 struct PeerAddress {
@@ -31,9 +22,6 @@ struct PeerAddress {
 // Thread-safe.
 class Transport : public ProgressEngine {
  public:
-  // "mapped", "cma", "message".
-  virtual std::string_view name() const = 0;
-  virtual const Capabilities& capabilities() const = 0;
   // The address for connect() of a peer; may be empty.
   virtual std::string address() const = 0;
   virtual Result<std::unique_ptr<ExposedRegion>> expose(const LocalRegion& region) = 0;

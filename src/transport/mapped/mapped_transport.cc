@@ -140,8 +140,6 @@ class MappedTransport final : public Transport {
  public:
   MappedTransport(Reservation& range, const Pages& pages) : shared_{range, pages, {}} {}
 
-  std::string_view name() const override { return "mapped"; }
-  const Capabilities& capabilities() const override { return capabilities_; }
   std::string address() const override { return {}; }
   Result<std::unique_ptr<ExposedRegion>> expose(const LocalRegion& region) override {
     if (region.number == 0)
@@ -154,7 +152,6 @@ class MappedTransport final : public Transport {
 
  private:
   SharedRange shared_;
-  Capabilities capabilities_{.direct = true, .atomics = true, .ordered = true, .messages = false};
 };
 
 }  // namespace

@@ -100,8 +100,6 @@ class MessageTransportImpl final : public MessageTransport {
     return Status::ok();
   }
 
-  std::string_view name() const override { return "message"; }
-  const Capabilities& capabilities() const override { return capabilities_; }
   std::string address() const override {
     return fmt::format("{}/{}", secret_, doorway_->address());
   }
@@ -208,8 +206,6 @@ class MessageTransportImpl final : public MessageTransport {
   const std::shared_ptr<LaterCalls> later_ = std::make_shared<LaterCalls>(core_);
   std::shared_ptr<Doorway> doorway_;  // shared with the engine, as is later_
   bool is_forgotten_ = false;
-  const Capabilities capabilities_{
-      .direct = false, .atomics = true, .ordered = true, .messages = true};
 };
 
 }  // namespace

@@ -7,10 +7,10 @@
 
 #include "store/client.h"
 #include "store/connect.h"
-#include "store/memory_store.h"
 #include "store/reconnecting_store.h"
 #include "store/server.h"
 #include "support/etcd_cluster.h"
+#include "support/memory_store.h"
 #include "support/must.h"
 #include "support/needs.h"
 #ifdef MEMSPAN_TEST_HAS_ETCD

@@ -11,7 +11,6 @@
 #include "contract/transport/process_access.h"
 #include "core/bytes.h"
 #include "core/mutex.h"
-#include "transport/cma/cma_transport.h"
 #include "transport/mapped/mapped_transport.h"
 #include "transport/message/socket/socket_carrier.h"
 #include "transport/message/ucx/ucx_carrier.h"
@@ -78,7 +77,6 @@ class Owner {
  private:
   std::unique_ptr<Transport> make(Backend backend, const std::string& faults) {
     if (backend == Backend::kMapped) return make_mapped_transport(*mine_, pages_);
-    if (backend == Backend::kCma) return make_cma_transport();
     MessageOptions options = message_options(backend, kOwner);
     options.faults = Faults::parse(faults).value();
     options.silence_limit = silence_limit_;
@@ -149,15 +147,9 @@ class Owner {
 }  // namespace
 
 const char* name_of(Backend backend) {
-  constexpr const char* kNames[] = {"mapped",
-                                    "cma",
-                                    "message_unix",
-                                    "message_tcp",
-                                    "message_tls",
-                                    "message_ucx",
-                                    "message_ucx_rendezvous",
-                                    "message_ucx_native",
-                                    "message_process_native"};
+  constexpr const char* kNames[] = {
+      "mapped",      "message_unix",           "message_tcp",        "message_tls",
+      "message_ucx", "message_ucx_rendezvous", "message_ucx_native", "message_process_native"};
   return kNames[static_cast<int>(backend)];
 }
 

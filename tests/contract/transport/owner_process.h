@@ -28,7 +28,6 @@ inline constexpr int kUser = 0;  // the test
 // and kMessageProcessNative (process_access.h): with one-sided access to the first region.
 enum class Backend {
   kMapped,
-  kCma,
   kMessageUnix,
   kMessageTcp,
   kMessageTls,

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/memory_store.h"
+#include "support/memory_store.h"
 #include "support/must.h"
 
 namespace memspan {

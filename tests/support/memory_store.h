@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A key-value store in this process's memory, with the verbs of KeyValueStore and nothing else. Its
-// members are objects of one process: tests, and jobs whose members are simulated.
+// members are objects of one process.
 #pragma once
 
 #include <memory>
