@@ -1,7 +1,6 @@
 # How every target of the project is made, so that no directory repeats a flag.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
-find_package(spdlog REQUIRED)
 
 # Warnings, sanitizers and the include root: what all our own code is compiled with.
 add_library(memspan_flags INTERFACE)
@@ -11,8 +10,7 @@ target_compile_options(memspan_flags INTERFACE -Wall -Wextra -Wshadow
   $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:Clang>>:-Wthread-safety>
   $<$<BOOL:${MEMSPAN_DEVELOPER}>:-Werror>)
-target_compile_definitions(memspan_flags INTERFACE SPDLOG_HEADER_ONLY SPDLOG_FMT_EXTERNAL
-  MEMSPAN_VERSION="${PROJECT_VERSION}")
+target_compile_definitions(memspan_flags INTERFACE MEMSPAN_VERSION="${PROJECT_VERSION}")
 target_link_libraries(memspan_flags INTERFACE Threads::Threads)
 # The same bytes wherever the sources lie; debuggers of other configurations want to know where.
 target_compile_options(memspan_flags INTERFACE $<$<CONFIG:Release>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.>)

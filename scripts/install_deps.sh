@@ -20,7 +20,7 @@ set -euo pipefail
 
 base=(
   build-essential g++ cmake ninja-build pkg-config
-  libasio-dev libspdlog-dev libfmt-dev libcli11-dev libssl-dev
+  libasio-dev libfmt-dev libcli11-dev libssl-dev
 )
 examples=(libopenblas-dev libdnnl-dev)
 tests=(
@@ -49,7 +49,7 @@ systems=(git debootstrap podman crun)
 cross=(
   g++-aarch64-linux-gnu qemu-user
   libstdc++6:arm64
-  libspdlog-dev:arm64 libfmt-dev:arm64 libssl-dev:arm64
+  libfmt-dev:arm64 libssl-dev:arm64
   libgtest-dev:arm64 libgmock-dev:arm64
 )
 

@@ -2,12 +2,9 @@
 #include "core/log.h"
 
 #include <fmt/format.h>
-#include <spdlog/sinks/base_sink.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <mutex>
 #include <string>
 
 #include "core/environment.h"
@@ -16,21 +13,14 @@
 namespace memspan {
 namespace {
 
+constexpr int kNotRead = -1;  // the environment says it at the first line
+
 std::atomic<LogSink> caller_sink{nullptr};
-
-// The whole line leaves in one write(2).
-class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
- protected:
-  void sink_it_(const spdlog::details::log_msg& message) override {
-    spdlog::memory_buf_t line;
-    formatter_->format(message, line);
-    [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
-  }
-  void flush_() override {}
-};
-
-spdlog::level::level_enum native(LogLevel level) {
-  return static_cast<spdlog::level::level_enum>(static_cast<int>(level) + SPDLOG_LEVEL_DEBUG);
+std::atomic<int> least_level{kNotRead};
+// Never destroyed: lines may still come from exit handlers.
+std::string& prefix() {
+  static std::string* const text = new std::string("memspan: ");
+  return *text;
 }
 
 Result<LogLevel> level_from_environment() {
@@ -50,27 +40,16 @@ Result<LogLevel> level_from_environment() {
   return LogLevel::kWarn;
 }
 
-// Built at the first line and never destroyed: lines may still come from exit handlers.
-spdlog::logger& logger() {
-  static spdlog::logger* const instance = [] {
-    auto* made = new spdlog::logger("memspan", std::make_shared<LineSink>());
-    const auto level = level_from_environment();
-    made->set_level(native(level.is_ok() ? *level : LogLevel::kWarn));
-    made->set_pattern("memspan: %v");
-    return made;
-  }();
-  return *instance;
-}
-
 }  // namespace
 
 void log_line(LogLevel level, std::string_view line) {
-  // Does not take the sink's lock: the caller's function may wait for a thread that also logs.
+  if (level < log_level()) return;
   if (LogSink callback = caller_sink.load(std::memory_order_acquire)) {
-    if (level >= log_level()) callback(static_cast<int>(level), std::string(line).c_str());
+    callback(static_cast<int>(level), std::string(line).c_str());
     return;
   }
-  logger().log(native(level), spdlog::string_view_t(line.data(), line.size()));
+  const std::string text = fmt::format("{}{}\n", prefix(), line);
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
 void log_line_limited(LogLevel level, std::string_view line) {
@@ -92,11 +71,18 @@ Status check_log_environment() {
 }
 
 void set_log_level(LogLevel level) {
-  logger().set_level(native(level));
+  least_level.store(static_cast<int>(level), std::memory_order_relaxed);
 }
 
 LogLevel log_level() {
-  return static_cast<LogLevel>(static_cast<int>(logger().level()) - SPDLOG_LEVEL_DEBUG);
+  int level = least_level.load(std::memory_order_relaxed);
+  if (level == kNotRead) {
+    const auto asked = level_from_environment();
+    const LogLevel first = asked.is_ok() ? *asked : LogLevel::kWarn;
+    // If another thread has set it first, `level` is now that one.
+    if (least_level.compare_exchange_strong(level, static_cast<int>(first))) return first;
+  }
+  return static_cast<LogLevel>(level);
 }
 
 void set_log_sink(LogSink sink) {
@@ -104,8 +90,7 @@ void set_log_sink(LogSink sink) {
 }
 
 void set_log_identity(std::string_view identity) {
-  logger().set_pattern(identity.empty() ? "memspan: %v"
-                                        : "memspan: " + std::string(identity) + ": %v");
+  prefix() = identity.empty() ? "memspan: " : fmt::format("memspan: {}: ", identity);
 }
 
 }  // namespace memspan
