@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/environment.h"
+#include "core/split.h"
 
 namespace memspan {
 namespace {
@@ -61,13 +62,10 @@ Result<TrustedNetworks> TrustedNetworks::parse(std::string_view text) {
   TrustedNetworks networks;
   if (text == "1") networks.are_all_ = true;
   if (text.empty() || text == "0" || text == "1") return networks;
-  for (bool is_last = false; !is_last;) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    auto subnet = parse_subnet(text.substr(0, comma));
+  for (const std::string_view part : split(text, ',')) {
+    auto subnet = parse_subnet(part);
     if (!subnet.is_ok()) return subnet.status();
     networks.subnets_.push_back(*subnet);
-    is_last = comma == text.size();
-    text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return networks;
 }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/split.h"
+
 namespace memspan {
 namespace {
 
@@ -60,13 +62,11 @@ Result<TagRules> parse_tags(std::string_view tag, std::string_view links) {
   TagRules rules;
   if (!tag.empty()) MEMSPAN_PASS(check_tag("tag", tag));
   rules.tag = tag;
-  while (!links.empty()) {
-    const std::size_t comma = links.find(',');
-    auto way = parse_link_type(links.substr(0, comma));
+  if (links.empty()) return rules;
+  for (const std::string_view link : split(links, ',')) {
+    auto way = parse_link_type(link);
     if (!way.is_ok()) return way.status();
     rules.links.push_back(std::move(way).value());
-    if (comma == std::string_view::npos) break;
-    links.remove_prefix(comma + 1);
   }
   return rules;
 }

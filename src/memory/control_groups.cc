@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/split.h"
+
 namespace memspan {
 namespace {
 
@@ -20,12 +22,8 @@ void add_with_parents(std::vector<ControlGroup>& groups, bool is_v1, const std::
 
 // "cpu,cpuacct" has "cpu".
 bool has_name(std::string_view names, std::string_view name) {
-  while (!names.empty()) {
-    const std::size_t end = std::min(names.find(','), names.size());
-    if (names.substr(0, end) == name) return true;
-    names.remove_prefix(std::min(end + 1, names.size()));
-  }
-  return false;
+  const auto all = split(names, ',');
+  return std::find(all.begin(), all.end(), name) != all.end();
 }
 
 }  // namespace
@@ -33,10 +31,7 @@ bool has_name(std::string_view names, std::string_view name) {
 std::vector<ControlGroup> control_groups(std::string_view self_cgroup,
                                          std::string_view controller) {
   std::vector<ControlGroup> groups;
-  while (!self_cgroup.empty()) {
-    const std::size_t end = std::min(self_cgroup.find('\n'), self_cgroup.size());
-    const std::string_view line = self_cgroup.substr(0, end);
-    self_cgroup.remove_prefix(std::min(end + 1, self_cgroup.size()));
+  for (const std::string_view line : split(self_cgroup, '\n')) {
     // "0::/a/b" of version 2, "4:cpu,cpuacct:/a/b" of version 1.
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', std::min(first, line.size() - 1) + 1);

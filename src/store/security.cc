@@ -8,6 +8,7 @@
 
 #include "core/environment.h"
 #include "core/private_file.h"
+#include "core/split.h"
 
 namespace memspan {
 namespace {
@@ -24,19 +25,6 @@ std::string_view trim(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kBlanks);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
-
-// Calls take(part) for every trimmed part that is not empty, until one is not ok.
-template <typename Take>
-Status split(std::string_view text, char at, Take take) {
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(at), text.size());
-    const std::string_view part = trim(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    if (part.empty()) continue;
-    if (Status status = take(part); !status.is_ok()) return status;
-  }
-  return Status::ok();
 }
 
 Status invalid_entry(std::string_view entry, std::string_view why) {
@@ -69,12 +57,13 @@ std::string value_of(const Entries& entries, std::string_view name) {
 Result<std::vector<std::string>> files_in(const Entries& entries, std::string_view folder_entry,
                                           std::string_view list_entry) {
   const std::string folder = value_of(entries, folder_entry);
+  const std::string list = value_of(entries, list_entry);
   std::vector<std::string> files;
-  Status status = split(value_of(entries, list_entry), ',', [&](std::string_view name) {
+  for (const std::string_view part : split(list, ',')) {
+    const std::string_view name = trim(part);
+    if (name.empty()) continue;
     files.push_back(folder.empty() ? std::string(name) : fmt::format("{}/{}", folder, name));
-    return Status::ok();
-  });
-  if (!status.is_ok()) return status;
+  }
   if (!folder.empty() && files.empty())
     return invalid_entry(list_entry,
                          fmt::format("is missing; {} needs it to name a file", folder_entry));
@@ -91,9 +80,9 @@ Result<StoreCertificates> parse_tls_info(std::string_view text) {
   if (text.find('\0') != std::string_view::npos)
     return Status(Code::kInvalidArgument, "tls_info has a zero byte in it");
   Entries entries;
-  if (Status status = split(text, ';', [&](auto item) { return take_entry(item, entries); });
-      !status.is_ok())
-    return status;
+  for (const std::string_view part : split(text, ';'))
+    if (const std::string_view item = trim(part); !item.empty())
+      MEMSPAN_PASS(take_entry(item, entries));
   StoreCertificates files;
   MEMSPAN_TRY_ASSIGN(files.authorities, files_in(entries, "tlsCaPath", "tlsCaFile"),
                      "reading the TLS settings");

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "core/split.h"
+
 namespace memspan {
 namespace {
 
@@ -34,12 +36,7 @@ std::string_view without_slashes(std::string_view text) {
 Result<StoreAddress> parse_servers(std::string_view url) {
   StoreAddress address;
   address.endpoints.clear();
-  std::string_view rest = url;
-  for (bool is_last = false; !is_last;) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    const std::string_view place = rest.substr(0, comma);
-    is_last = comma == rest.size();
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  for (const std::string_view place : split(url, ',')) {
     if (place.empty()) return invalid_address(url, "there is nothing before or behind a comma");
     auto endpoint = Endpoint::parse(place);
     if (!endpoint.is_ok()) return endpoint.status();
@@ -57,7 +54,7 @@ Result<StoreAddress> parse_servers(std::string_view url) {
 Result<StoreAddress> parse_etcd(std::string_view url) {
   const std::string_view rest = url.substr(kEtcd.size());
   const std::size_t slash = std::min(rest.find('/'), rest.size());
-  std::string_view places = rest.substr(0, slash);
+  const std::string_view places = rest.substr(0, slash);
   const std::string_view prefix = without_slashes(rest.substr(slash));
   if (prefix.size() > kMostPrefixBytes || !std::all_of(prefix.begin(), prefix.end(), is_plain))
     return invalid_address(
@@ -71,11 +68,7 @@ Result<StoreAddress> parse_etcd(std::string_view url) {
   address.kind = StoreAddress::Kind::kEtcd;
   address.prefix = prefix.empty() ? kDefaultPrefix : prefix;
   address.endpoints.clear();
-  for (bool is_last = false; !is_last;) {
-    const std::size_t comma = std::min(places.find(','), places.size());
-    const std::string_view place = places.substr(0, comma);
-    is_last = comma == places.size();
-    places.remove_prefix(std::min(comma + 1, places.size()));
+  for (const std::string_view place : split(places, ',')) {
     if (place.empty()) return invalid_address(url, "there is nothing before or behind a comma");
     auto endpoint = Endpoint::parse_place(place);
     if (!endpoint.is_ok()) return invalid_address(url, endpoint.status().message());

@@ -7,6 +7,7 @@
 
 #include "core/environment.h"
 #include "core/remedy.h"
+#include "core/split.h"
 
 namespace memspan {
 namespace {
@@ -62,16 +63,14 @@ std::span<const TransportEntry> transports() {
 
 Result<AllowedTransports> AllowedTransports::parse(std::string_view text) {
   AllowedTransports allowed;
-  while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string name(text.substr(0, comma));
-    text.remove_prefix(std::min(comma + 1, text.size()));
+  if (text.empty()) return allowed;
+  for (const std::string_view name : split(text, ',')) {
     if (std::none_of(std::begin(kTransports), std::end(kTransports),
                      [&](const TransportEntry& entry) { return entry.name == name; }))
       return Status(Code::kInvalidArgument,
                     fmt::format("{} names \"{}\"; allowed are {}, with commas between them",
                                 kVariable, name, names()));
-    allowed.names_.push_back(name);
+    allowed.names_.emplace_back(name);
   }
   return allowed;
 }

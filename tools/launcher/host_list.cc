@@ -13,6 +13,7 @@
 
 #include "core/environment.h"
 #include "core/remedy.h"
+#include "core/split.h"
 #include "node/segment.h"
 
 namespace memspan::launcher {
@@ -75,13 +76,11 @@ std::string_view take_word(std::string_view& line) {
 
 Result<HostList> parse_host_list(const std::string& option, const std::string& list) {
   HostList hosts;
-  for (std::string_view rest = list;;) {
-    const std::size_t comma = rest.find(',');
-    MEMSPAN_TRY_ASSIGN(HostSlots host, parse_host(option, rest.substr(0, comma)), option);
+  for (const std::string_view part : split(list, ',')) {
+    MEMSPAN_TRY_ASSIGN(HostSlots host, parse_host(option, part), option);
     hosts.push_back(std::move(host));
-    if (comma == std::string_view::npos) return hosts;
-    rest.remove_prefix(comma + 1);
   }
+  return hosts;
 }
 
 Result<HostList> read_host_file(const std::string& option, const std::string& path) {

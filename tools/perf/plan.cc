@@ -6,22 +6,13 @@
 #include <algorithm>
 
 #include "core/environment.h"
+#include "core/split.h"
 
 namespace memspan::perf {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 constexpr std::size_t kMostSizes = 64;
-
-std::vector<std::string> split(std::string_view text, char at) {
-  std::vector<std::string> parts;
-  for (;;) {
-    const std::size_t end = std::min(text.find(at), text.size());
-    parts.emplace_back(text.substr(0, end));
-    if (end == text.size()) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
 
 Status wrong(std::string_view text, std::string_view why) {
   return {
@@ -30,7 +21,7 @@ Status wrong(std::string_view text, std::string_view why) {
                   text, why)};
 }
 
-Result<std::size_t> size_of(std::string_view whole, const std::string& text) {
+Result<std::size_t> size_of(std::string_view whole, std::string_view text) {
   const auto bytes = parse_size("--sizes", text);
   if (!bytes.is_ok()) return wrong(whole, fmt::format("\"{}\" is not a size", text));
   if (*bytes > kMostBytes) return wrong(whole, fmt::format("\"{}\" is too much", text));
@@ -38,7 +29,7 @@ Result<std::size_t> size_of(std::string_view whole, const std::string& text) {
 }
 
 Result<std::vector<std::size_t>> range(std::string_view whole,
-                                       const std::vector<std::string>& parts) {
+                                       const std::vector<std::string_view>& parts) {
   const auto first = size_of(whole, parts[0]);
   if (!first.is_ok()) return first.status();
   const auto last = size_of(whole, parts[1]);
@@ -63,7 +54,7 @@ Result<std::vector<std::size_t>> parse_sizes(std::string_view text) {
   if (colons.size() > 3) return wrong(text, "there are more than two colons");
   if (colons.size() > 1) return range(text, colons);
   std::vector<std::size_t> sizes;
-  for (const std::string& part : split(text, ',')) {
+  for (const std::string_view part : split(text, ',')) {
     const auto bytes = size_of(text, part);
     if (!bytes.is_ok()) return bytes.status();
     sizes.push_back(*bytes);
