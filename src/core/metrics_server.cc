@@ -4,13 +4,18 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <deque>
 #include <string_view>
 #include <utility>
+#include <vector>
+
+#include "core/thread.h"
 
 namespace memspan {
 namespace {
@@ -91,13 +96,11 @@ std::string escaped(std::string_view value) {
 }  // namespace
 
 struct MetricsServer::Connection {
-  explicit Connection(Fd taken) : socket(std::move(taken)) {}
-  const Fd socket;
-  std::string request;
-  std::string answer;
+  Fd socket;
+  Clock::time_point until;
+  std::string request = {};
+  std::string answer = {};
   std::size_t sent = 0;
-  EventLoop::Token watch = 0;
-  EventLoop::Token limit = 0;
 };
 
 Result<std::unique_ptr<MetricsServer>> MetricsServer::listen(const std::string& host,
@@ -107,7 +110,9 @@ Result<std::unique_ptr<MetricsServer>> MetricsServer::listen(const std::string& 
   if (!found.is_ok()) return found.status();
   std::unique_ptr<MetricsServer> server(new MetricsServer(
       std::move(found->socket), found->port, found->is_loopback, std::move(make_text)));
-  MEMSPAN_TRY(server->start(), "serving metrics");
+  MEMSPAN_TRY_ASSIGN(server->ends_, WakeEvent::create(), "serving metrics");
+  MEMSPAN_TRY_ASSIGN(server->thread_, start_thread("metrics", [it = server.get()] { it->run(); }),
+                     "serving metrics");
   return server;
 }
 
@@ -117,94 +122,64 @@ MetricsServer::MetricsServer(Fd listener, std::uint16_t port, bool is_loopback, 
       is_loopback_(is_loopback),
       make_text_(std::move(make_text)) {}
 
-MetricsServer::~MetricsServer() = default;
-
-Status MetricsServer::start() {
-  MEMSPAN_TRY_ASSIGN(loop_, EventLoop::start("metrics"), "starting a thread");
-  loop_->call_soon([this] { watch_listener(); });
-  return Status::ok();
+MetricsServer::~MetricsServer() {
+  if (!thread_.joinable()) return;
+  ends_.ring();
+  thread_.join();
 }
 
-void MetricsServer::watch_listener() {
-  auto watched = loop_->watch(listener_.get(), EPOLLIN, [this](std::uint32_t) { accept(); });
-  accepting_ = watched.is_ok() ? *watched : 0;
-}
-
-void MetricsServer::accept() {
+void MetricsServer::run() {
+  std::deque<Connection> connections;  // the oldest first
+  Deadline paused = Deadline::after(Duration::zero());
+  std::vector<pollfd> polled;
   while (true) {
+    polled = {{.fd = ends_.descriptor(), .events = POLLIN, .revents = 0},
+              {.fd = paused.has_passed() ? listener_.get() : -1, .events = POLLIN, .revents = 0}};
+    for (const Connection& one : connections) {
+      const short events = one.answer.empty() ? POLLIN : POLLOUT;
+      polled.push_back({.fd = one.socket.get(), .events = events, .revents = 0});
+    }
+    Deadline next = paused.has_passed() ? Deadline::never() : paused;
+    if (!connections.empty()) next = next.until(connections.front().until);
+    if (::poll(polled.data(), polled.size(), next.remaining_poll_ms()) < 0) continue;  // a signal
+    if (polled[0].revents != 0) return;
+    auto looked_at = polled.begin() + 2;
+    std::erase_if(connections, [&, now = Clock::now()](Connection& one) {
+      const short events = looked_at++->revents;
+      return now >= one.until || (events & (POLLERR | POLLHUP)) != 0 ||
+             (events != 0 && !serve(one));
+    });
+    if (polled[1].revents == 0) continue;
     Fd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (socket.is_valid()) {
-      add(std::move(socket));
-      continue;
+      if (connections.size() >= kMostConnections) connections.pop_front();
+      connections.push_back({std::move(socket), Clock::now() + kPatience});
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      paused = Deadline::after(kPauseWithoutDescriptors);  // its queue would wake us without end
     }
-    if (errno == EINTR || errno == ECONNABORTED) continue;
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return;
-    // No descriptors are left: a client in the queue would wake us without end.
-    loop_->cancel(std::exchange(accepting_, 0));
-    loop_->call_at(Clock::now() + kPauseWithoutDescriptors, [this] { watch_listener(); });
-    return;
   }
 }
 
-void MetricsServer::add(Fd socket) {
-  if (connections_.size() >= kMostConnections) end(connections_.begin()->first);
-  const std::uint64_t id = next_++;
-  auto made = std::make_unique<Connection>(std::move(socket));
-  auto watched = loop_->watch(made->socket.get(), EPOLLIN,
-                              [this, id](std::uint32_t events) { serve(id, events); });
-  if (!watched.is_ok()) return;
-  made->watch = *watched;
-  made->limit = loop_->call_at(Clock::now() + kPatience, [this, id] { end(id); });
-  connections_.emplace(id, std::move(made));
+bool MetricsServer::serve(Connection& connection) {
+  if (connection.answer.empty()) return read_request(connection);
+  const ssize_t sent = send(connection.socket.get(), connection.answer.data() + connection.sent,
+                            connection.answer.size() - connection.sent, MSG_NOSIGNAL);
+  if (sent < 0) return errno == EINTR || errno == EAGAIN;
+  connection.sent += static_cast<std::size_t>(sent);
+  return connection.sent < connection.answer.size();
 }
 
-void MetricsServer::end(std::uint64_t id) {
-  const auto found = connections_.find(id);
-  if (found == connections_.end()) return;
-  const std::unique_ptr<Connection> ended = std::move(found->second);
-  connections_.erase(found);
-  loop_->cancel(ended->watch);
-  loop_->cancel(ended->limit);
-}
-
-void MetricsServer::serve(std::uint64_t id, std::uint32_t events) {
-  const auto found = connections_.find(id);
-  if (found == connections_.end()) return;
-  Connection& connection = *found->second;
-  if ((events & (EPOLLERR | EPOLLHUP)) != 0) return end(id);
-  if (connection.answer.empty())
-    read_request(id, connection);
-  else
-    write_answer(id, connection);
-}
-
-void MetricsServer::read_request(std::uint64_t id, Connection& connection) {
+bool MetricsServer::read_request(Connection& connection) {
   char bytes[2048];
   const ssize_t taken = recv(connection.socket.get(), bytes, sizeof bytes, 0);
-  if (taken < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (taken <= 0) return end(id);
+  if (taken < 0) return errno == EINTR || errno == EAGAIN;
+  if (taken == 0) return false;
   connection.request.append(bytes, static_cast<std::size_t>(taken));
-  const bool is_whole = connection.request.find(kEndOfRequest) != std::string::npos;
-  if (!is_whole && connection.request.size() <= kMostRequestBytes) return;
-  connection.answer =
-      is_whole ? answer_to(connection.request) : refusal("431 Request Header Fields Too Large");
-  loop_->cancel(connection.watch);
-  auto watched = loop_->watch(connection.socket.get(), EPOLLOUT,
-                              [this, id](std::uint32_t events) { serve(id, events); });
-  if (!watched.is_ok()) return end(id);
-  connection.watch = *watched;
-}
-
-void MetricsServer::write_answer(std::uint64_t id, Connection& connection) {
-  while (connection.sent < connection.answer.size()) {
-    const ssize_t sent = send(connection.socket.get(), connection.answer.data() + connection.sent,
-                              connection.answer.size() - connection.sent, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && errno == EAGAIN) return;
-    if (sent <= 0) return end(id);
-    connection.sent += static_cast<std::size_t>(sent);
-  }
-  end(id);
+  if (connection.request.find(kEndOfRequest) != std::string::npos)
+    connection.answer = answer_to(connection.request);
+  else if (connection.request.size() > kMostRequestBytes)
+    connection.answer = refusal("431 Request Header Fields Too Large");
+  return true;
 }
 
 std::string MetricsServer::answer_to(const std::string& request) {

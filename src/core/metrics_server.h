@@ -10,16 +10,16 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "core/clock.h"
-#include "core/event_loop.h"
 #include "core/fd.h"
 #include "core/status.h"
+#include "core/wake_event.h"
 
 namespace memspan {
 
@@ -50,14 +50,10 @@ class MetricsServer {
  private:
   struct Connection;
   MetricsServer(Fd listener, std::uint16_t port, bool is_loopback, MakeText make_text);
-  Status start();
-  void watch_listener();
-  void accept();
-  void add(Fd socket);
-  void end(std::uint64_t id);
-  void serve(std::uint64_t id, std::uint32_t events);
-  void read_request(std::uint64_t id, Connection& connection);
-  void write_answer(std::uint64_t id, Connection& connection);
+  void run();
+  // False when the connection has ended.
+  bool serve(Connection& connection);
+  bool read_request(Connection& connection);
   std::string answer_to(const std::string& request);
   const std::string& text();
 
@@ -65,13 +61,11 @@ class MetricsServer {
   const std::uint16_t port_;
   const bool is_loopback_;
   const MakeText make_text_;
-  // Only the loop's thread uses these members.
+  // Only the thread uses these two.
   std::string text_;
   Clock::time_point made_;
-  std::uint64_t next_ = 1;
-  std::map<std::uint64_t, std::unique_ptr<Connection>> connections_;  // by age
-  EventLoop::Token accepting_ = 0;
-  std::shared_ptr<EventLoop> loop_;  // ends first
+  WakeEvent ends_;
+  std::thread thread_;
 };
 
 // Builds a text in this format, metric by metric.
