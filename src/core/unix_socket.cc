@@ -29,7 +29,7 @@ Result<Address> abstract_address(std::string_view name) {
   return address;
 }
 
-Result<Fd> make_socket(int how = 0) {
+Result<Fd> make_socket(int how) {
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | how, 0));
   if (!socket.is_valid()) return Status::from_errno("making a Unix socket");
   return socket;
@@ -56,18 +56,10 @@ void collect_descriptors(msghdr& header, std::vector<Fd>& into) {
 
 Result<Fd> unix_listen(std::string_view name) {
   MEMSPAN_TRY_ASSIGN(Address address, abstract_address(name), "listening");
-  MEMSPAN_TRY_ASSIGN(Fd socket, make_socket(), "listening");
+  MEMSPAN_TRY_ASSIGN(Fd socket, make_socket(0), "listening");
   if (bind(socket.get(), reinterpret_cast<sockaddr*>(&address.native), address.length) != 0)
     return Status::from_errno("binding a Unix socket");
   if (listen(socket.get(), kBacklog) != 0) return Status::from_errno("listening on a Unix socket");
-  return socket;
-}
-
-Result<Fd> unix_connect(std::string_view name) {
-  MEMSPAN_TRY_ASSIGN(Address address, abstract_address(name), "connecting");
-  MEMSPAN_TRY_ASSIGN(Fd socket, make_socket(), "connecting");
-  while (connect(socket.get(), reinterpret_cast<sockaddr*>(&address.native), address.length) != 0)
-    if (errno != EINTR) return Status::from_errno("connecting to a Unix socket");
   return socket;
 }
 

@@ -16,7 +16,6 @@ namespace memspan {
 
 // `name` has no leading zero byte. Message boundaries are kept (SOCK_SEQPACKET).
 Result<Fd> unix_listen(std::string_view name);
-Result<Fd> unix_connect(std::string_view name);
 // Connects without waiting: kTimeout if too many connections already wait to be accepted.
 Result<Fd> unix_connect_now(std::string_view name);
 Result<Fd> unix_accept(const Fd& listener, Deadline deadline);

@@ -84,15 +84,4 @@ const ReductionKernel& reduction_kernel() {
   return reduction_kernel(element_type_of<T>(), op);
 }
 
-// IEEE 754 binary16 and the upper half of a float; to the nearest, ties to even.
-float float_of_half(std::uint16_t half);
-std::uint16_t half_of_float(float value);
-float float_of_bfloat16(std::uint16_t half);
-std::uint16_t bfloat16_of_float(float value);
-// The types of 8 bits with 4 and 5 bits of exponent, as PyTorch has them.
-float float_of_float8_e4m3fn(std::uint8_t bits);
-std::uint8_t float8_e4m3fn_of_float(float value);
-float float_of_float8_e5m2(std::uint8_t bits);
-std::uint8_t float8_e5m2_of_float(float value);
-
 }  // namespace memspan::pgas

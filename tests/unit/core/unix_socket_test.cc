@@ -22,7 +22,7 @@ struct Pair {
 Pair connected_pair() {
   std::string name = "memspan-test-" + random_hex(16);
   Fd listener = unix_listen(name).value();
-  Fd left = unix_connect(name).value();
+  Fd left = unix_connect_now(name).value();
   return {std::move(left), unix_accept(listener, soon()).value()};
 }
 
@@ -63,7 +63,7 @@ TEST(UnixSocketTest, WaitingEndsAtTheDeadline) {
 TEST(UnixSocketTest, RefusesNamesThatDoNotFitAndNamesNobodyHas) {
   EXPECT_EQ(unix_listen(std::string(200, 'n')).code(), Code::kInvalidArgument);
   EXPECT_EQ(unix_listen("").code(), Code::kInvalidArgument);
-  EXPECT_EQ(unix_connect("memspan-test-" + random_hex(16)).code(), Code::kSystem);
+  EXPECT_EQ(unix_connect_now("memspan-test-" + random_hex(16)).code(), Code::kSystem);
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include <random>
 #include <vector>
 
+#include "pgas/reduction/narrow_floats.h"
+
 namespace memspan {
 namespace {
 
@@ -20,6 +22,31 @@ using namespace pgas;
 constexpr int kInt32 = static_cast<int>(ElementType::kInt32);
 constexpr int kFloat32 = static_cast<int>(ElementType::kFloat32);
 constexpr int kSum = static_cast<int>(Operator::kSum);
+
+float float_of_float8_e4m3fn(std::uint8_t bits) {
+  return Float8E4m3fn::widen({bits});
+}
+std::uint8_t float8_e4m3fn_of_float(float value) {
+  return Float8E4m3fn::narrow(value).bits;
+}
+float float_of_float8_e5m2(std::uint8_t bits) {
+  return Float8E5m2::widen({bits});
+}
+std::uint8_t float8_e5m2_of_float(float value) {
+  return Float8E5m2::narrow(value).bits;
+}
+float float_of_half(std::uint16_t half) {
+  return Half::widen({half});
+}
+std::uint16_t half_of_float(float value) {
+  return Half::narrow(value).bits;
+}
+float float_of_bfloat16(std::uint16_t half) {
+  return Bfloat16::widen({half});
+}
+std::uint16_t bfloat16_of_float(float value) {
+  return Bfloat16::narrow(value).bits;
+}
 
 TEST(ElementsTest, RefusesWhatTheTypeDoesNotHave) {
   EXPECT_EQ(reduction_kernel(16, 0).code(), Code::kInvalidArgument);
