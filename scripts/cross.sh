@@ -21,7 +21,7 @@ directories='unit/core;unit/device;unit/memory;unit/node;unit/transport;unit/wor
 others='unit/store;unit/tools;network/world;network/store'
 # These cannot be.
 impossible=(
-  'unit.transport.vector_copy      the emulator has no process_vm_readv; contract.transport.cma is left out, too'
+  'unit.transport.vector_copy      the emulator has no process_vm_readv'
   'unit.memory.adopted_memory      the emulator has no userfaultfd'
   'network.store.memory            bounds its address space, of which the emulator is a part'
 )

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/link.h"
 
+#include <fmt/format.h>
+
 #include "core/check.h"
 
 namespace memspan {
@@ -39,6 +41,16 @@ T apply(T* word, const AtomicOp& op) {
 std::uint64_t apply_atomic(void* word, const AtomicOp& op) {
   if (op.width == 4) return apply(static_cast<std::uint32_t*>(word), op);
   return apply(static_cast<std::uint64_t*>(word), op);
+}
+
+Status checked_atomic(void* word, const AtomicOp& op, std::uint64_t* fetched) {
+  if ((op.width != 4 && op.width != 8) || reinterpret_cast<std::uintptr_t>(word) % op.width != 0)
+    return {Code::kInvalidArgument,
+            fmt::format("an atomic of {} bytes at {}; allowed are aligned words of 4 and 8 bytes",
+                        op.width, word)};
+  const std::uint64_t before = apply_atomic(word, op);
+  if (fetched != nullptr) *fetched = before;
+  return Status::ok();
 }
 
 }  // namespace memspan

@@ -24,6 +24,8 @@ struct AtomicOp {
 
 // Applies `op` to `word`, atomically with other calls, and returns the previous value.
 std::uint64_t apply_atomic(void* word, const AtomicOp& op);
+// The same; `fetched` may be null. kInvalidArgument unless it is an aligned word of 4 or 8 bytes.
+Status checked_atomic(void* word, const AtomicOp& op, std::uint64_t* fetched);
 
 enum class SignalOp : int { kSet = 0, kAdd = 1 };
 
@@ -68,21 +70,23 @@ class Link {
   // Prepares `region` for use, if the transport requires that. Call it once for each region, before
   // any other use.
   virtual Status attach(const RemoteRegion& region) = 0;
-  // The address for direct loads and stores of the byte, or null.
-  virtual std::byte* direct(const RemotePlace& place) = 0;
 
   // Returns when the caller may change `from`.
   virtual Status put(OperationContext& context, const RemotePlace& to, const void* from,
                      std::size_t bytes) = 0;
   // The caller must not change `from` before quiet() of the context.
   virtual Status put_nbi(OperationContext& context, const RemotePlace& to, const void* from,
-                         std::size_t bytes) = 0;
+                         std::size_t bytes) {
+    return put(context, to, from, bytes);
+  }
   // Returns when the bytes are in `to`.
   virtual Status get(OperationContext& context, void* to, const RemotePlace& from,
                      std::size_t bytes) = 0;
   // The bytes are in `to` after quiet() of the context.
   virtual Status get_nbi(OperationContext& context, void* to, const RemotePlace& from,
-                         std::size_t bytes) = 0;
+                         std::size_t bytes) {
+    return get(context, to, from, bytes);
+  }
   // Writes the data, then the signal: a thread that sees the signal sees the data. `bytes` may be
   // 0. A refused put is not signaled.
   virtual Status put_signal(OperationContext& context, const RemotePlace& to, const void* from,
@@ -90,7 +94,15 @@ class Link {
                             SignalOp op) = 0;
   // Like put() or get() of each piece, in unspecified order.
   virtual Status move(OperationContext& context, MoveDirection direction,
-                      std::span<const MovePiece> pieces) = 0;
+                      std::span<const MovePiece> pieces) {
+    for (const MovePiece& piece : pieces) {
+      const RemotePlace place{*piece.region, piece.offset};
+      MEMSPAN_PASS(direction == MoveDirection::kPut
+                       ? put(context, place, piece.local, piece.bytes)
+                       : get(context, piece.local, place, piece.bytes));
+    }
+    return Status::ok();
+  }
   // If `fetched` is null, it may return before the operation is applied, like a put. The offset is
   // a multiple of op.width.
   virtual Status atomic(OperationContext& context, const AtomicOp& op, const RemotePlace& at,

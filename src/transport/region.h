@@ -45,9 +45,6 @@ struct LocalRegion {
   std::uint64_t bytes = 0;
   MemoryKind kind = MemoryKind::kHost;
   std::uint32_t number = 0;
-  // For `mapped`: the offsets of the memory in its file and in a peer's address range.
-  std::size_t pages_offset = 0;
-  std::size_t mapped_at = 0;
   // The memory stays in place until the job ends. So a network may register it and reach it without
   // this process (docs/design/0014-native-rma.md).
   bool lasts = false;

@@ -84,13 +84,8 @@ Status StagingLink::move(OperationContext& context, MoveDirection direction,
   const bool is_host = std::none_of(pieces.begin(), pieces.end(), [&](const MovePiece& piece) {
     return local_.is_device(piece.local);
   });
-  if (is_host) return behind_.move(context, direction, pieces);
-  for (const MovePiece& piece : pieces) {
-    const RemotePlace place{*piece.region, piece.offset};
-    MEMSPAN_PASS(direction == MoveDirection::kPut ? put(context, place, piece.local, piece.bytes)
-                                                  : get(context, piece.local, place, piece.bytes));
-  }
-  return Status::ok();
+  return is_host ? behind_.move(context, direction, pieces)
+                 : Link::move(context, direction, pieces);
 }
 
 Status StagingLink::atomic(OperationContext& context, const AtomicOp& op, const RemotePlace& at,

@@ -18,7 +18,6 @@ class StagingLink final : public Link {
   explicit StagingLink(Link& behind) : behind_(behind) {}
 
   Status attach(const RemoteRegion& region) override { return behind_.attach(region); }
-  std::byte* direct(const RemotePlace& place) override { return behind_.direct(place); }
   Status put(OperationContext& context, const RemotePlace& to, const void* from,
              std::size_t bytes) override;
   Status put_nbi(OperationContext& context, const RemotePlace& to, const void* from,

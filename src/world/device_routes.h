@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "transport/mapped/device_link.h"
+#include "transport/device_link.h"
 #include "transport/region.h"
 #include "world/route.h"
 

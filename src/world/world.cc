@@ -13,7 +13,6 @@
 #include "memory/address_plan.h"
 #include "node/futex.h"
 #include "node/trace.h"
-#include "transport/mapped/mapped_transport.h"
 #include "transport/registry.h"
 #include "world/static_sharing.h"
 
@@ -120,7 +119,6 @@ Status World::map_segments(StaticVariables variables) {
                         is_the_job ? reinterpret_cast<void*>(address_windows().heap) : nullptr),
       "reserving addresses");
   range_ = std::make_unique<Reservation>(std::move(range));
-  transport_ = make_mapped_transport(*range_, *membership_.heap);
   return Status::ok();
 }
 
@@ -152,14 +150,8 @@ Status World::map_node() {
   for (int index = 0; index < nodes().peers_in(node); ++index) {
     const int peer = nodes().peer_of(node, index);
     const std::size_t place = place_of(peer);
-    MEMSPAN_TRY_ASSIGN(std::unique_ptr<Link> link, transport_->connect({peer, {}, {}}),
-                       "mapping the heaps of this node");
-    MEMSPAN_PASS(link->attach(describe_mapped({.base = nullptr,
-                                               .bytes = part_bytes_,
-                                               .number = kHeapRegion,
-                                               .pages_offset = place * stride,
-                                               .mapped_at = place * part_bytes_})));
-    links_.push_back(std::move(link));
+    MEMSPAN_TRY(range_->map(place * part_bytes_, *membership_.heap, place * stride, part_bytes_),
+                fmt::format("mapping the heap of PE {}", peer));
   }
   return Status::ok();
 }
@@ -284,15 +276,9 @@ Status World::connect_near_segment(int peer) {
       route.slot->program.load(std::memory_order_acquire) != static_segment_.identity)
     return Status::ok();
   const std::size_t at = part_bytes_ * parts() + place_of(peer) * static_segment_.bytes;
-  const RemoteRegion region = describe_mapped(
-      {.base = nullptr,
-       .bytes = static_segment_.bytes,
-       .number = kStaticRegion,
-       .pages_offset = static_segment_offset(*membership_.segment, nodes().index_of(peer)),
-       .mapped_at = at});
-  Link& link = *links_[place_of(peer)];
-  MEMSPAN_TRY(link.attach(region), "mapping them");
-  route.delta = link.direct({region, 0}) - static_segment_.base;
+  const std::size_t offset = static_segment_offset(*membership_.segment, nodes().index_of(peer));
+  MEMSPAN_TRY(range_->map(at, *membership_.heap, offset, static_segment_.bytes), "mapping them");
+  route.delta = range_->base() + at - static_segment_.base;
   return Status::ok();
 }
 

@@ -21,7 +21,6 @@
 #include "node/segment.h"
 #include "node/wait.h"
 #include "transport/registry.h"
-#include "transport/transport.h"
 #include "world/device_heap.h"
 #include "world/device_routes.h"
 #include "world/heap_size.h"
@@ -150,8 +149,6 @@ class World {
   StaticSegment static_segment_;
   // This node's PEs by index: all parts, then all static segments.
   std::unique_ptr<Reservation> range_;
-  std::unique_ptr<Transport> transport_;      // `mapped`
-  std::vector<std::unique_ptr<Link>> links_;  // of this node's PEs, by index
   // How PEs of this node and of others are reached; empty if there are no such PEs.
   TransportChoice near_;
   TransportChoice far_;

@@ -21,7 +21,6 @@ class MessageLink final : public Link {
       : requester_(core, address), native_(requester_, access) {}
 
   Status attach(const RemoteRegion&) override { return Status::ok(); }
-  std::byte* direct(const RemotePlace&) override { return nullptr; }
   Status put(OperationContext& context, const RemotePlace& to, const void* from,
              std::size_t bytes) override;
   Status put_nbi(OperationContext& context, const RemotePlace& to, const void* from,

@@ -8,14 +8,13 @@
 #include <vector>
 
 #include "contract/transport/owner_process.h"
-#include "transport/mapped/mapped_transport.h"
 
 namespace memspan::contract {
 namespace {
 
 class LinkContract : public testing::TestWithParam<Backend> {
  protected:
-  LinkContract() : owner_(GetParam()), here_(Reservation::make(kBytes * 2, nullptr).value()) {
+  LinkContract() : owner_(GetParam()) {
     transport_ = make();
     link_ = transport_->connect(owner_.address()).value();
     region_ = owner_.region();
@@ -23,7 +22,6 @@ class LinkContract : public testing::TestWithParam<Backend> {
     EXPECT_TRUE(link_->attach(owner_.small_region()).is_ok());
   }
   std::unique_ptr<Transport> make() {
-    if (GetParam() == Backend::kMapped) return make_mapped_transport(here_, owner_.pages());
     return make_message_transport(message_options(GetParam(), 0)).value();
   }
   template <typename T>
@@ -45,7 +43,6 @@ class LinkContract : public testing::TestWithParam<Backend> {
   }
 
   OwnerProcess owner_;
-  Reservation here_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Link> link_;
   RemoteRegion region_;
@@ -263,19 +260,10 @@ TEST_P(LinkContract, AtomicsNeedAnAlignedWordOfFourOrEight) {
     EXPECT_EQ(link_->atomic(context_, op, {region_, 4}, nullptr).code(), Code::kInvalidArgument);
 }
 
-TEST_P(LinkContract, DirectIsTheMemoryOrNothing) {
-  std::byte* direct = link_->direct({region_, 100});
-  EXPECT_EQ(direct != nullptr, GetParam() == Backend::kMapped);
-  if (direct == nullptr) return;
-  *direct = std::byte{77};
-  EXPECT_EQ(peer<std::byte>(100), std::byte{77});
-  EXPECT_EQ(link_->direct({region_, kBytes}), nullptr);
-}
-
 INSTANTIATE_TEST_SUITE_P(Transports, LinkContract,
-                         testing::Values(Backend::kMapped, Backend::kMessageUnix,
-                                         Backend::kMessageTcp, Backend::kMessageTls,
-                                         Backend::kMessageUcx, Backend::kMessageUcxRendezvous),
+                         testing::Values(Backend::kMessageUnix, Backend::kMessageTcp,
+                                         Backend::kMessageTls, Backend::kMessageUcx,
+                                         Backend::kMessageUcxRendezvous),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
 }  // namespace

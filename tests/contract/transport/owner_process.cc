@@ -11,7 +11,6 @@
 #include "contract/transport/process_access.h"
 #include "core/bytes.h"
 #include "core/mutex.h"
-#include "transport/mapped/mapped_transport.h"
 #include "transport/message/socket/socket_carrier.h"
 #include "transport/message/ucx/ucx_carrier.h"
 #include "world/encrypted_carrier.h"
@@ -54,7 +53,7 @@ class Owner {
  public:
   Owner(Backend backend, const std::string& faults, Duration silence_limit, const Pages& pages,
         int from, int to)
-      : silence_limit_(silence_limit), pages_(pages), from_(from), to_(to) {
+      : silence_limit_(silence_limit), from_(from), to_(to) {
     mine_ = Reservation::make(kAll, nullptr).value();
     EXPECT_TRUE(mine_->map(0, pages, 0, kAll).is_ok());
     transport_ = make(backend, faults);
@@ -76,7 +75,6 @@ class Owner {
 
  private:
   std::unique_ptr<Transport> make(Backend backend, const std::string& faults) {
-    if (backend == Backend::kMapped) return make_mapped_transport(*mine_, pages_);
     MessageOptions options = message_options(backend, kOwner);
     options.faults = Faults::parse(faults).value();
     options.silence_limit = silence_limit_;
@@ -101,8 +99,6 @@ class Owner {
         ->expose({.base = mine_->base() + offset,
                   .bytes = bytes,
                   .number = number,
-                  .pages_offset = offset,
-                  .mapped_at = offset,
                   .lasts = lasts_ && number == 1})
         .value();
   }
@@ -130,7 +126,6 @@ class Owner {
 
   const Duration silence_limit_;
   bool lasts_ = false;
-  const Pages& pages_;
   const int from_;
   const int to_;
   std::optional<Reservation> mine_;
@@ -148,8 +143,8 @@ class Owner {
 
 const char* name_of(Backend backend) {
   constexpr const char* kNames[] = {
-      "mapped",      "message_unix",           "message_tcp",        "message_tls",
-      "message_ucx", "message_ucx_rendezvous", "message_ucx_native", "message_process_native"};
+      "message_unix",           "message_tcp",        "message_tls",           "message_ucx",
+      "message_ucx_rendezvous", "message_ucx_native", "message_process_native"};
   return kNames[static_cast<int>(backend)];
 }
 

@@ -22,12 +22,11 @@ inline constexpr std::size_t kSmallBytes = 4096;             // of the second
 inline constexpr int kOwner = 1;
 inline constexpr int kUser = 0;  // the test
 
-// "mapped", "cma", "message_unix", "message_tcp", "message_tls" (over TCP), "message_ucx",
+// "message_unix", "message_tcp", "message_tls" (over TCP), "message_ucx",
 // "message_ucx_rendezvous" (large payloads so; the last three registered where they are built).
 // kMessageUcxNative (UCX with all that it finds)
 // and kMessageProcessNative (process_access.h): with one-sided access to the first region.
 enum class Backend {
-  kMapped,
   kMessageUnix,
   kMessageTcp,
   kMessageTls,
@@ -37,9 +36,6 @@ enum class Backend {
   kMessageProcessNative
 };
 const char* name_of(Backend backend);
-inline bool is_message(Backend backend) {
-  return backend >= Backend::kMessageUnix;
-}
 
 std::unique_ptr<Carrier> make_carrier(Backend backend);
 

@@ -33,7 +33,6 @@ class SlowLink final : public Link {
   Status result;
 
   Status attach(const RemoteRegion&) override { return unused(); }
-  std::byte* direct(const RemotePlace&) override { return nullptr; }
   Status put(OperationContext&, const RemotePlace&, const void*, std::size_t) override {
     return unused();
   }

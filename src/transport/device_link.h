@@ -25,20 +25,13 @@ class DeviceLink final : public Link {
   void add(const RemoteRegion& region, std::byte* mapped_at);
 
   Status attach(const RemoteRegion& region) override;  // kNotSupported: use add()
-  std::byte* direct(const RemotePlace& place) override;
   Status put(OperationContext& context, const RemotePlace& to, const void* from,
              std::size_t bytes) override;
-  Status put_nbi(OperationContext& context, const RemotePlace& to, const void* from,
-                 std::size_t bytes) override;
   Status get(OperationContext& context, void* to, const RemotePlace& from,
              std::size_t bytes) override;
-  Status get_nbi(OperationContext& context, void* to, const RemotePlace& from,
-                 std::size_t bytes) override;
   Status put_signal(OperationContext& context, const RemotePlace& to, const void* from,
                     std::size_t bytes, const RemotePlace& signal, std::uint64_t value,
                     SignalOp op) override;
-  Status move(OperationContext& context, MoveDirection direction,
-              std::span<const MovePiece> pieces) override;
   Status atomic(OperationContext& context, const AtomicOp& op, const RemotePlace& at,
                 std::uint64_t* fetched) override;
   Status fence(OperationContext& context) override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/mapped/device_link.h"
+#include "transport/device_link.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,6 @@
 
 #include "core/check.h"
 #include "device/host/copy.h"
-#include "transport/bounded_memory.h"
 
 namespace memspan {
 
@@ -33,11 +32,6 @@ Status DeviceLink::attach(const RemoteRegion&) {
   return {Code::kNotSupported, "the maker of this link maps its regions"};
 }
 
-std::byte* DeviceLink::direct(const RemotePlace& place) {
-  const Result<Mapped> found = find(place, 1);
-  return found.is_ok() && !found->is_device ? found->base : nullptr;
-}
-
 Status DeviceLink::put(OperationContext&, const RemotePlace& to, const void* from,
                        std::size_t bytes) {
   MEMSPAN_TRY_ASSIGN(const Mapped there, find(to, bytes), "put");
@@ -48,11 +42,6 @@ Status DeviceLink::put(OperationContext&, const RemotePlace& to, const void* fro
   return Status::ok();
 }
 
-Status DeviceLink::put_nbi(OperationContext& context, const RemotePlace& to, const void* from,
-                           std::size_t bytes) {
-  return put(context, to, from, bytes);
-}
-
 Status DeviceLink::get(OperationContext&, void* to, const RemotePlace& from, std::size_t bytes) {
   MEMSPAN_TRY_ASSIGN(const Mapped there, find(from, bytes), "get");
   if (bytes == 0) return Status::ok();
@@ -60,11 +49,6 @@ Status DeviceLink::get(OperationContext&, void* to, const RemotePlace& from, std
   copy_bytes(to, there.base, bytes);
   std::atomic_thread_fence(std::memory_order_acquire);
   return Status::ok();
-}
-
-Status DeviceLink::get_nbi(OperationContext& context, void* to, const RemotePlace& from,
-                           std::size_t bytes) {
-  return get(context, to, from, bytes);
 }
 
 Status DeviceLink::put_signal(OperationContext& context, const RemotePlace& to, const void* from,
@@ -78,20 +62,10 @@ Status DeviceLink::put_signal(OperationContext& context, const RemotePlace& to, 
   return atomic(context, update, signal, nullptr);
 }
 
-Status DeviceLink::move(OperationContext& context, MoveDirection direction,
-                        std::span<const MovePiece> pieces) {
-  for (const MovePiece& piece : pieces) {
-    const RemotePlace place{*piece.region, piece.offset};
-    MEMSPAN_PASS(direction == MoveDirection::kPut ? put(context, place, piece.local, piece.bytes)
-                                                  : get(context, piece.local, place, piece.bytes));
-  }
-  return Status::ok();
-}
-
 Status DeviceLink::atomic(OperationContext& context, const AtomicOp& op, const RemotePlace& at,
                           std::uint64_t* fetched) {
   MEMSPAN_TRY_ASSIGN(const Mapped there, find(at, op.width), "an atomic");
-  if (!there.is_device) return BoundedMemory(there.base, op.width).atomic(op, 0, fetched);
+  if (!there.is_device) return checked_atomic(there.base, op, fetched);
   return atomic_by_copies(*this, context, op, at, fetched);
 }
 
