@@ -5,7 +5,7 @@
     python kv_blocks.py prefill SESSION ADDRESS BLOCK...  # in another terminal
 
 Shows ``memspan.mooncake``, which has the methods of Mooncake's engine: all pieces of all layers in one
-call, and a note behind them. MEMSPAN_STORE_URL says where the store is (tcp://127.0.0.1:8571).
+call, and a note behind them. MEMSPAN_STORE says where the store is (tcp://127.0.0.1:8571).
 """
 
 import argparse

@@ -25,7 +25,7 @@ trap 'kill "${started[@]}" 2>/dev/null; wait' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-export MEMSPAN_SGLANG=1 MEMSPAN_STORE_URL=$store
+export MEMSPAN_SGLANG=1 MEMSPAN_STORE=$store
 "$python" -c 'from memspan.programs import store; store()' --listen "$store" >"$logs/store.log" 2>&1 &
 started+=($!)
 "$python" -m sglang.launch_server --model-path "$model" --host 127.0.0.1 --port "$prefill_port" \

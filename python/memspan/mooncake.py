@@ -6,7 +6,7 @@
     engine.initialize(hostname, "P2PHANDSHAKE", "tcp", "")
     session_id = f"{hostname}:{engine.get_rpc_port()}"
 
-"P2PHANDSHAKE" stands for the store that the environment names: MEMSPAN_STORE_URL, else
+"P2PHANDSHAKE" stands for the store that the environment names: MEMSPAN_STORE, else
 tcp://127.0.0.1:8571, which the first engine of the host hosts. Any other text is a store's URL.
 Protocols: "shm", "tcp", "rdma", "ascend" and "sdma" are accepted and mean the fastest transport.
 """
@@ -77,7 +77,7 @@ class TransferEngine:
             )
         store = metadata_server
         if not store or store == "P2PHANDSHAKE":
-            store = os.environ.get("MEMSPAN_STORE_URL", _USUAL_STORE)
+            store = os.environ.get("MEMSPAN_STORE", _USUAL_STORE)
         # Everybody may host; the first one does.
         return self._engine.initialize(
             store, local_hostname, _BOTH, 0, store_server_role=_BOTH

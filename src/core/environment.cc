@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <utility>
 
 #include "core/remedy.h"
 
@@ -28,6 +29,22 @@ std::optional<std::string> environment(const char* name) {
 
 std::string environment_or(const char* name, std::string_view fallback) {
   return environment(name).value_or(std::string(fallback));
+}
+
+std::vector<std::string> removed_variables() {
+  constexpr std::pair<const char*, const char*> kRemoved[] = {
+      {"MEMSPAN_AGENT_START_TIMEOUT", "set MEMSPAN_INIT_TIMEOUT"},
+      {"MEMSPAN_MPI_LIBRARY", "load the MPI with LD_PRELOAD"},
+      {"MEMSPAN_POPULATE", "set MEMSPAN_COMMIT=allocation"},
+      {"MEMSPAN_PTRACER_SECONDS", "the table is written every 10 s"},
+      {"MEMSPAN_STORE_URL", "set MEMSPAN_STORE"},
+      {"MEMSPAN_TRACE_EVENTS", "each thread keeps 65536 events"},
+  };
+  std::vector<std::string> lines;
+  for (const auto& [name, successor] : kRemoved)
+    if (std::getenv(name) != nullptr)
+      lines.push_back(fmt::format("{} has no effect any more: {}", name, successor));
+  return lines;
 }
 
 Result<std::int64_t> parse_integer(std::string_view what, std::string_view text, std::int64_t least,

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/clock.h"
 #include "core/status.h"
@@ -17,6 +18,9 @@ namespace memspan {
 // nullopt when unset. An empty value counts as set.
 std::optional<std::string> environment(const char* name);
 std::string environment_or(const char* name, std::string_view fallback);
+
+// A line for each variable that is set and that this version no longer reads, with its successor.
+std::vector<std::string> removed_variables();
 
 // A whole decimal number in [least, most]; nullopt when unset.
 Result<std::optional<std::int64_t>> environment_integer(const char* name, std::int64_t least,

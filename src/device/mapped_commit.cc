@@ -2,11 +2,9 @@
 #include "device/mapped_commit.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstdint>
 #include <string>
 #include <thread>
@@ -19,48 +17,21 @@
 #include "core/thread.h"
 #include "device/host/copy.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23  // Linux 5.14; EINVAL before
-#endif
-
 namespace memspan {
 namespace {
-
-// True for the second word.
-Result<bool> second_of(const char* variable, const char* first, const char* second) {
-  const std::string text = environment_or(variable, first);
-  if (text == first) return false;
-  if (text == second) return true;
-  return Status(Code::kInvalidArgument,
-                fmt::format("{} is \"{}\"; allowed are {} and {}", variable, text, first, second));
-}
-
-// Maps and clears the missing pages. A system that cannot, or refuses, leaves that to the first
-// touch.
-Status populate(std::byte* place, std::size_t bytes) {
-  const std::size_t before = reinterpret_cast<std::uintptr_t>(place) % page_size();
-  while (madvise(place - before, bytes + before, MADV_POPULATE_WRITE) != 0) {
-    if (errno == EINVAL || errno == EPERM || errno == ENOSYS) return Status::ok();
-    if (errno != EINTR && errno != EAGAIN)
-      return Status::from_errno(fmt::format("taking {} of shared memory", format_size(bytes)));
-  }
-  return Status::ok();
-}
 
 // The taking of one part. Threads take one piece after the other.
 class Commit {
  public:
   Commit(const MappedPart& part, const CommitSettings& settings, const MayTake& before)
-      : part_(part), settings_(settings), before_(before) {
+      : part_(part), before_(before) {
     way_ = huge_page_way_of(part, settings);
     if (way_ != HugePageWay::kNone) huge_ = huge_range(part.place, part.bytes);
   }
 
   // If pages are only taken, not cleared, one thread is as fast as several.
   std::size_t threads() const {
-    if (part_.bytes < kThreadedCommitBytes ||
-        (way_ == HugePageWay::kNone && !settings_.is_populated))
-      return 1;
+    if (part_.bytes < kThreadedCommitBytes || way_ == HugePageWay::kNone) return 1;
     return std::min({static_cast<std::size_t>(usable_cores()), kMostCommitThreads, pieces()});
   }
 
@@ -101,13 +72,10 @@ class Commit {
     const std::size_t huge_begin = std::max(begin, huge_.at);
     const std::size_t huge_end = std::min(end, huge_.at + huge_.bytes);
     if (huge_begin < huge_end) make_huge(part_.place + huge_begin, huge_end - huge_begin, way_);
-    if (settings_.is_populated && part_.place != nullptr)
-      MEMSPAN_PASS(populate(part_.place + begin, end - begin));
     return part_.pages.commit(part_.offset + begin, end - begin);
   }
 
   const MappedPart& part_;
-  const CommitSettings& settings_;
   const MayTake& before_;
   HugeRange huge_{};
   HugePageWay way_ = HugePageWay::kNone;
@@ -120,12 +88,11 @@ class Commit {
 }  // namespace
 
 Result<CommitSettings> CommitSettings::from_environment() {
-  MEMSPAN_TRY_ASSIGN(const bool is_never_huge, second_of("MEMSPAN_THP", "auto", "never"),
-                     "taking memory");
-  MEMSPAN_TRY_ASSIGN(const bool is_populated, second_of("MEMSPAN_POPULATE", "none", "all"),
-                     "taking memory");
   MEMSPAN_PASS(check_copy_setting());  // all of this memory is copied
-  return CommitSettings{!is_never_huge, is_populated};
+  const std::string text = environment_or("MEMSPAN_THP", "auto");
+  if (text == "auto" || text == "never") return CommitSettings{text == "auto"};
+  return Status(Code::kInvalidArgument,
+                fmt::format("MEMSPAN_THP is \"{}\"; allowed are auto and never", text));
 }
 
 HugePageWay huge_page_way_of(const MappedPart& part, const CommitSettings& settings) {

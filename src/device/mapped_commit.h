@@ -2,8 +2,7 @@
 // Takes the memory behind a mapping, in pieces and by several threads if there are cores for them:
 //
 // - Whole huge pages as huge pages, cleared and mapped, if the kernel has them (huge_pages.h).
-// - The rest page by page: taken now, and cleared and mapped at the first touch, or with
-//   MEMSPAN_POPULATE=all at once.
+// - The rest page by page: taken now, and cleared and mapped at the first touch.
 //
 // Either way a shortage is an error now and not a signal later.
 #pragma once
@@ -19,8 +18,7 @@ namespace memspan {
 
 // How to take memory, from the environment. A value.
 struct CommitSettings {
-  bool may_be_huge = true;    // MEMSPAN_THP: auto or never
-  bool is_populated = false;  // MEMSPAN_POPULATE: none or all
+  bool may_be_huge = true;  // MEMSPAN_THP: auto or never
 
   // kInvalidArgument names the variable, its value and the allowed values.
   static Result<CommitSettings> from_environment();

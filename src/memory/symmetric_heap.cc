@@ -17,7 +17,7 @@ SymmetricHeap::SymmetricHeap(const Pages& pages, std::size_t offset, std::byte* 
       allocator_(bytes),
       mode_(mode),
       settings_(settings) {
-  if (mode == CommitMode::kPromised && counts && !settings.is_populated)
+  if (mode == CommitMode::kPromised && counts)
     promised_ = std::make_unique<PromisedMemory>(pages, settings, *std::move(counts));
 }
 

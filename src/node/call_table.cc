@@ -1,41 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/call_table.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <map>
+#include <cerrno>
+#include <ctime>
+#include <new>
+#include <utility>
+
+#include "core/environment.h"
+#include "core/fd.h"
+#include "core/log.h"
+#include "core/output_file.h"
+#include "core/thread.h"
 
 namespace memspan {
 namespace {
 
-constinit CallTable the_table;
-
-void lower(std::atomic<std::uint64_t>& least, std::uint64_t value) {
-  std::uint64_t now = least.load(std::memory_order_relaxed);
-  while ((now == 0 || value < now) &&
-         !least.compare_exchange_weak(now, value, std::memory_order_relaxed)) {
-  }
+std::string microseconds(double nanoseconds) {
+  return fmt::format("{:.3f}", nanoseconds * 1e-3);
 }
 
-void raise(std::atomic<std::uint64_t>& most, std::uint64_t value) {
-  std::uint64_t now = most.load(std::memory_order_relaxed);
-  while (value > now && !most.compare_exchange_weak(now, value, std::memory_order_relaxed)) {
-  }
-}
-
-// A call has a text in each file that names it.
-struct Sum {
-  std::uint64_t begun = 0;
-  std::uint64_t good = 0;
-  std::uint64_t bad = 0;
-  std::uint64_t least_ns = 0;
-  std::uint64_t most_ns = 0;
-  std::uint64_t total_ns = 0;
-};
-
-double microseconds(std::uint64_t nanoseconds) {
-  return static_cast<double>(nanoseconds) * 1e-3;
+std::string now_as_text() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  char text[sizeof "2026-01-01 00:00:00"];
+  const std::size_t length = std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
+  return {text, length};
 }
 
 constexpr std::string_view kLine =
@@ -44,38 +40,28 @@ constexpr std::string_view kLine =
 }  // namespace
 
 CallTable& call_table() {
-  return the_table;
+  static CallTable* const only = new CallTable;
+  return *only;
 }
 
-CallTable::Row* CallTable::row_of(const char* call) {
-  const std::size_t first = reinterpret_cast<std::uintptr_t>(call) / 8;
-  for (std::size_t i = 0; i < kMostCalls; ++i) {
-    Row& row = rows_[(first + i) % kMostCalls];
-    const char* there = row.call.load(std::memory_order_relaxed);
-    if (there == call) return &row;
-    if (there != nullptr) continue;
-    if (row.call.compare_exchange_strong(there, call, std::memory_order_relaxed) || there == call)
-      return &row;
-  }
-  return nullptr;
+void forget_call_table_in_child() {
+  new (&call_table()) CallTable;  // the parent's threads may hold it
 }
 
 void CallTable::begin(const char* call) {
-  if (Row* row = row_of(call)) row->begun.fetch_add(1, std::memory_order_relaxed);
+  MutexLock lock(mutex_);
+  ++rows_[call].begun;
 }
 
 void CallTable::end(const char* call, std::uint64_t nanoseconds, bool is_good) {
-  Row* const row = row_of(call);
-  if (row == nullptr) return;
-  if (!is_good) {
-    row->bad.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  row->good.fetch_add(1, std::memory_order_relaxed);
+  MutexLock lock(mutex_);
+  Row& row = rows_[call];
+  ++(is_good ? row.good : row.bad);
+  if (!is_good) return;
   const std::uint64_t took = std::max<std::uint64_t>(nanoseconds, 1);
-  row->total_ns.fetch_add(took, std::memory_order_relaxed);
-  lower(row->least_ns, took);
-  raise(row->most_ns, took);
+  row.total_ns += took;
+  row.least_ns = std::min(row.least_ns, took);
+  row.most_ns = std::max(row.most_ns, took);
 }
 
 std::string CallTable::heading() {
@@ -84,42 +70,80 @@ std::string CallTable::heading() {
 }
 
 std::string CallTable::rows(std::string_view time) const {
-  std::map<std::string_view, Sum> sums;
-  for (const Row& row : rows_) {
-    const char* const call = row.call.load(std::memory_order_relaxed);
-    if (call == nullptr) continue;
-    Sum& sum = sums[call];
-    // Ends first: a call that ends in between has begun.
-    sum.good += row.good.load(std::memory_order_relaxed);
-    sum.bad += row.bad.load(std::memory_order_relaxed);
-    sum.begun += row.begun.load(std::memory_order_relaxed);
-    sum.total_ns += row.total_ns.load(std::memory_order_relaxed);
-    sum.most_ns = std::max(sum.most_ns, row.most_ns.load(std::memory_order_relaxed));
-    const std::uint64_t least = row.least_ns.load(std::memory_order_relaxed);
-    if (least != 0 && (sum.least_ns == 0 || least < sum.least_ns)) sum.least_ns = least;
-  }
+  MutexLock lock(mutex_);
   std::string text;
-  for (const auto& [call, sum] : sums) {
-    if (sum.begun == 0) continue;
-    const std::uint64_t ended = std::min(sum.begun, sum.good + sum.bad);
-    const double total = microseconds(sum.total_ns);
-    text += fmt::format(
-        kLine, time, call, sum.begun, sum.good, sum.bad, sum.begun - ended,
-        fmt::format("{:.3f}", microseconds(sum.least_ns)),
-        fmt::format("{:.3f}", microseconds(sum.most_ns)),
-        fmt::format("{:.3f}", sum.good == 0 ? 0 : total / static_cast<double>(sum.good)),
-        fmt::format("{:.3f}", total));
+  for (const auto& [call, row] : rows_) {
+    const auto total = static_cast<double>(row.total_ns);
+    const auto good = static_cast<double>(row.good);
+    text +=
+        fmt::format(kLine, time, call, row.begun, row.good, row.bad, row.begun - row.good - row.bad,
+                    microseconds(row.good == 0 ? 0 : static_cast<double>(row.least_ns)),
+                    microseconds(static_cast<double>(row.most_ns)),
+                    microseconds(row.good == 0 ? 0 : total / good), microseconds(total));
   }
   return text;
 }
 
-void CallTable::clear() {
-  for (Row& row : rows_) {
-    row.call.store(nullptr, std::memory_order_relaxed);
-    for (std::atomic<std::uint64_t>* number :
-         {&row.begun, &row.good, &row.bad, &row.least_ns, &row.most_ns, &row.total_ns})
-      number->store(0, std::memory_order_relaxed);
+Status add_call_table(const std::string& path, bool begins_anew, std::size_t most_bytes) {
+  const auto opened = open_output_file(path, O_WRONLY | O_APPEND, 0644);
+  if (!opened.is_ok()) return opened.status();
+  const Fd& file = opened.value();
+  struct stat status {};
+  if (fstat(file.get(), &status) != 0) return Status::from_errno("looking at " + path);
+  std::string text = call_table().rows(now_as_text());
+  const auto there = static_cast<std::size_t>(status.st_size);
+  if (begins_anew || there == 0 || there + text.size() > most_bytes) {
+    if (ftruncate(file.get(), 0) != 0) return Status::from_errno("emptying " + path);
+    text.insert(0, CallTable::heading());
   }
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const ssize_t written = ::write(file.get(), rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return Status::from_errno("writing " + path);
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return Status::ok();
+}
+
+Result<std::unique_ptr<CallTableFile>> CallTableFile::start_if_asked() {
+  const std::string folder = environment_or("MEMSPAN_PTRACER", "");
+  if (folder.empty()) return std::unique_ptr<CallTableFile>();
+  std::unique_ptr<CallTableFile> made(
+      new CallTableFile(fmt::format("{}/ptracer_{}.dat", folder, getpid())));
+  made->write();
+  MEMSPAN_TRY_ASSIGN(made->thread_,
+                     start_thread("the table of calls", [file = made.get()] { file->run(); }),
+                     "MEMSPAN_PTRACER");
+  return made;
+}
+
+CallTableFile::~CallTableFile() {
+  if (!thread_.joinable()) return;
+  {
+    MutexLock lock(mutex_);
+    is_ending_ = true;
+    ends_.notify_all();
+  }
+  thread_.join();
+}
+
+void CallTableFile::run() {
+  for (bool is_over = false; !is_over;) {
+    {
+      const Deadline next = Deadline::after(kPeriod);
+      MutexLock lock(mutex_);
+      while (!is_ending_ && !next.has_passed()) ends_.wait_until(mutex_, next);
+      is_over = is_ending_;
+    }
+    write();
+  }
+}
+
+void CallTableFile::write() {
+  const Status added = add_call_table(path_, !std::exchange(has_begun_, true), kMostBytes);
+  if (!added.is_ok() && !std::exchange(has_warned_, true))
+    log_line(LogLevel::kWarn, fmt::format("the table of calls is lost: {}", added.message()));
 }
 
 }  // namespace memspan

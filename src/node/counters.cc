@@ -22,7 +22,6 @@
 #include "core/mutex.h"
 #include "device/pages.h"
 #include "node/call_table.h"
-#include "node/call_table_file.h"
 #include "node/counters_metrics.h"
 #include "node/stacks.h"
 #include "node/trace.h"
@@ -93,7 +92,7 @@ void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
   if (published.metrics != nullptr)
     (metrics_of_parent = published.metrics.release())->forget_in_child();
   table_of_parent = published.table.release();
-  call_table().clear();
+  forget_call_table_in_child();
   new (&published) State;
   own_thread_counters = nullptr;
   forget_trace_in_child();
@@ -114,7 +113,7 @@ Status show(CountersRegion& region) MEMSPAN_REQUIRES(published.mutex) {
 Status read_settings(CountersRegion& region, bool has_table) {
   auto counts = environment_integer("MEMSPAN_COUNTERS", 0, 1);
   if (!counts.is_ok()) return counts.status();
-  MEMSPAN_TRY_ASSIGN(const bool traces, read_trace_settings(), "reading the settings of traces");
+  const bool traces = read_trace_settings();
   const bool is_on = traces || has_table || counts->value_or(0) == 1;
   recording.traces.store(traces, std::memory_order_relaxed);
   recording.tables.store(has_table, std::memory_order_relaxed);
@@ -212,6 +211,8 @@ Result<ListedMember> ListedMember::list(MemberKind kind, std::string_view name, 
   }
   CountersRegion& region = *the_region.load();
   if (published.listed == 0) {
+    if (rank <= 0)  // one warning is enough for a job
+      for (const std::string& line : removed_variables()) log_line(LogLevel::kWarn, line);
     MEMSPAN_TRY_ASSIGN(auto table, CallTableFile::start_if_asked(), "reading the settings");
     MEMSPAN_PASS(read_settings(region, table != nullptr));
     MEMSPAN_PASS(answer_stack_requests(kind, rank));

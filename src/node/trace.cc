@@ -8,9 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -28,8 +26,7 @@
 namespace memspan {
 namespace {
 
-constexpr std::int64_t kDefaultEvents = 65536;  // 40 bytes each
-constexpr std::int64_t kMostEvents = 1 << 26;
+constexpr std::size_t kMostEvents = 65536;  // of a thread, 40 bytes each
 constexpr std::size_t kMostRings = 256;
 constexpr std::uint8_t kWait = kCallKinds;  // in the place of a CallKind
 
@@ -42,43 +39,20 @@ struct Event {
   std::uint8_t kind;
 };
 
-// The place of an event, which may be read while its thread writes the next one there.
-struct Slot {
-  Slot() = default;
-  Slot(const Slot& other) { set(other.get()); }  // for a vector, whose thread has ended
-  void set(const Event& event) {
-    std::array<std::uint64_t, kWords> values;
-    std::memcpy(values.data(), &event, sizeof event);
-    for (std::size_t i = 0; i < kWords; ++i) words[i].store(values[i], std::memory_order_relaxed);
-  }
-  Event get() const {
-    std::array<std::uint64_t, kWords> values;
-    for (std::size_t i = 0; i < kWords; ++i) values[i] = words[i].load(std::memory_order_relaxed);
-    Event event;
-    std::memcpy(&event, values.data(), sizeof event);
-    return event;
-  }
-
-  static constexpr std::size_t kWords = sizeof(Event) / sizeof(std::uint64_t);
-  static_assert(sizeof(Event) == kWords * sizeof(std::uint64_t));
-  std::array<std::atomic<std::uint64_t>, kWords> words = {};
-};
-
-// The last events of a thread, which is the only writer.
+// The last events of a thread. Only write_trace() on another thread makes it wait.
 struct Ring {
-  Ring(std::int64_t of_thread, std::size_t room) : thread(of_thread), events(room) {}
+  explicit Ring(std::int64_t of_thread) : thread(of_thread) {}
   const std::int64_t thread;
-  std::vector<Slot> events;
-  std::atomic<std::uint64_t> begun{0};  // `count`, or one more while an event is being written
-  std::atomic<std::uint64_t> count{0};  // ever; event i is at i modulo the capacity
-  std::uint64_t written = 0;            // of them
-  bool has_ended = false;               // the thread; it writes no more
+  bool has_ended = false;                               // the thread; State::mutex protects it
+  Mutex mutex;                                          // taken after State::mutex
+  std::vector<Event> events MEMSPAN_GUARDED_BY(mutex);  // event i is at i modulo kMostEvents
+  std::uint64_t count MEMSPAN_GUARDED_BY(mutex) = 0;    // ever
+  std::uint64_t written MEMSPAN_GUARDED_BY(mutex) = 0;  // of them
 };
 
 struct State {
   Mutex mutex;
   std::string file MEMSPAN_GUARDED_BY(mutex);
-  std::atomic<std::size_t> room{0};
   std::vector<std::unique_ptr<Ring>> rings MEMSPAN_GUARDED_BY(mutex);  // the oldest first
   TraceOwner owner MEMSPAN_GUARDED_BY(mutex);
   bool has_wall_clock MEMSPAN_GUARDED_BY(mutex) = false;
@@ -98,12 +72,7 @@ void end_ring() {
   has_no_ring = true;  // what destructors do after this is not kept
   if (own_ring == nullptr) return;
   MutexLock lock(state().mutex);
-  Ring& ring = *std::exchange(own_ring, nullptr);
-  ring.has_ended = true;
-  if (const std::uint64_t count = ring.count.load(); count < ring.events.size()) {
-    ring.events.resize(std::max<std::size_t>(count, 1));
-    ring.events.shrink_to_fit();
-  }
+  std::exchange(own_ring, nullptr)->has_ended = true;
 }
 
 // If there are too many, drops the oldest ring of an ended thread with its unwritten events.
@@ -116,10 +85,13 @@ Ring* make_ring() {
                                      [](const auto& ring) { return ring->has_ended; });
     has_no_ring = oldest == its.rings.end();
     if (has_no_ring) return nullptr;
-    its.unkept.fetch_add((*oldest)->count.load() - (*oldest)->written, std::memory_order_relaxed);
+    {
+      MutexLock its_lock((*oldest)->mutex);
+      its.unkept.fetch_add((*oldest)->count - (*oldest)->written, std::memory_order_relaxed);
+    }
     its.rings.erase(oldest);
   }
-  its.rings.push_back(std::make_unique<Ring>(syscall(SYS_gettid), its.room.load()));
+  its.rings.push_back(std::make_unique<Ring>(syscall(SYS_gettid)));
   return own_ring = its.rings.back().get();
 }
 
@@ -130,12 +102,12 @@ void add(const Event& event) {
     state().unkept.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  const std::uint64_t count = ring->count.load(std::memory_order_relaxed);
-  // The fence pairs with that of take(): what sees a part of this event sees that it has begun.
-  ring->begun.store(count + 1, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-  ring->events[count % ring->events.size()].set(event);
-  ring->count.store(count + 1, std::memory_order_release);  // pairs with the acquire in take()
+  MutexLock lock(ring->mutex);
+  if (ring->events.size() < kMostEvents)
+    ring->events.push_back(event);
+  else
+    ring->events[ring->count % kMostEvents] = event;
+  ++ring->count;
 }
 
 // Nanoseconds as JSON has them: in microseconds.
@@ -160,22 +132,13 @@ std::string line_of(const Event& event, int process, std::int64_t thread, std::i
       microseconds(event.end - event.begin), arguments);
 }
 
-// Appends the events of a ring that were not written yet; returns how many are lost. Its thread may
-// write over the oldest ones at the same time.
+// Appends the events of a ring that were not written yet; returns how many are lost.
 std::uint64_t take(Ring& ring, int process, std::int64_t shift, std::vector<std::string>& lines) {
-  const std::uint64_t count = ring.count.load(std::memory_order_acquire);
-  const std::uint64_t room = ring.events.size();
-  std::uint64_t next = ring.written;
-  std::uint64_t lost = count - next > room ? count - next - room : 0;
-  for (next += lost; next < count; ++next) {
-    const Event event = ring.events[next % room].get();
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (ring.begun.load(std::memory_order_relaxed) > next + room)
-      ++lost;
-    else
-      lines.push_back(line_of(event, process, ring.thread, shift));
-  }
-  ring.written = count;
+  MutexLock lock(ring.mutex);
+  const std::uint64_t unwritten = ring.count - ring.written;
+  const std::uint64_t lost = unwritten > kMostEvents ? unwritten - kMostEvents : 0;
+  for (ring.written += lost; ring.written < ring.count; ++ring.written)
+    lines.push_back(line_of(ring.events[ring.written % kMostEvents], process, ring.thread, shift));
   return lost;
 }
 
@@ -211,13 +174,10 @@ void warn_of_place(const std::string& pattern, const TraceOwner& owner) {
 
 }  // namespace
 
-Result<bool> read_trace_settings() {
+bool read_trace_settings() {
   State& its = state();
-  const auto room = environment_integer("MEMSPAN_TRACE_EVENTS", 1, kMostEvents);
-  if (!room.is_ok()) return room.status();
   MutexLock lock(its.mutex);
   its.file = environment_or("MEMSPAN_TRACE", "");
-  its.room = static_cast<std::size_t>(room->value_or(kDefaultEvents));
   its.owner = {};
   its.has_wall_clock = false;
   return !its.file.empty();

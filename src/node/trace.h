@@ -12,14 +12,13 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/status.h"
 #include "node/counters.h"
 
 namespace memspan {
 
-// Reads MEMSPAN_TRACE (a file, in which %r is the rank and %p the process number) and
-// MEMSPAN_TRACE_EVENTS (of a thread). True when there is a file.
-Result<bool> read_trace_settings();
+// Reads MEMSPAN_TRACE (a file, in which %r is the rank and %p the process number). True when there
+// is a file.
+bool read_trace_settings();
 
 // Whose timeline it is: the first membership of the process decides.
 void set_trace_owner(MemberKind kind, std::string_view name, int rank);

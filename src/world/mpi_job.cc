@@ -35,7 +35,6 @@ void* find_object(void* library, const char* name) {
 
 // The launcher's MPI comes first.
 std::vector<std::string> names_to_try() {
-  if (const auto named = environment(MpiJob::kLibraryVariable)) return {*named};
   if (environment("OMPI_COMM_WORLD_SIZE"))
     return {"libmpi.so.40", "libmpi.so", "libmpi.so.12", "libmpich.so.12"};
   return {"libmpi.so.12", "libmpich.so.12", "libmpi.so.40", "libmpi.so"};
@@ -48,9 +47,9 @@ Result<void*> load() {
     if (void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL)) return library;
     tried += (tried.empty() ? "" : ", ") + name;
   }
-  return Status(Code::kNotSupported,
-                fmt::format("no MPI is loaded, and none of {} can be; {} names one", tried,
-                            MpiJob::kLibraryVariable));
+  return Status(
+      Code::kNotSupported,
+      fmt::format("no MPI is loaded, and none of {} can be; LD_PRELOAD loads another one", tried));
 }
 
 int (*finalize)() = nullptr;

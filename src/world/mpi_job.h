@@ -13,8 +13,6 @@ namespace memspan {
 // A value. One thread at a time, as the MPI was initialized for.
 class MpiJob {
  public:
-  static constexpr const char* kLibraryVariable = "MEMSPAN_MPI_LIBRARY";
-
   // `communicator` is the address of an MPI_Comm, or null for all. If MPI is not initialized, this
   // initializes it, and an exit handler finalizes it. kNotSupported: no MPI is found, or it has
   // been finalized.

@@ -42,7 +42,7 @@ def sides(kind, **environment):
     store = f"tcp://127.0.0.1:{server.free_port()}"
     output = run(
         [str(HERE / "support" / "sglang_sides.py"), kind],
-        MEMSPAN_STORE_URL=store,
+        MEMSPAN_STORE=store,
         ASCEND_MF_STORE_URL=store,
         **environment,
     )

@@ -64,11 +64,11 @@ class RefusalsTest(OnHosts):
             ("kill -9 $$", ("did not answer", "killed by signal 9")),
             ("echo Welcome; sleep 60", ('said "Welcome"', GREETING)),
             (f"echo {GREETING} 0.0.1; sleep 60", (f'said "{GREETING} 0.0.1"', GREETING)),
-            (f'read x; sleep 60', ("did not start there within 1 s", "MEMSPAN_AGENT_START_TIMEOUT")),
+            (f'read x; sleep 60', ("did not start there within 1 s", "MEMSPAN_INIT_TIMEOUT")),
         ):
             with self.subTest(text=text):
                 shell = self.script(f'[ "$1" = {b} ] || exec ip netns exec "$@"\n{text}')
-                limit = {"MEMSPAN_AGENT_START_TIMEOUT": "1" if "within" in parts[0] else "60"}
+                limit = {"MEMSPAN_INIT_TIMEOUT": "1" if "within" in parts[0] else "60"}
                 job = self.start_on((1, 1), jobs.VICTIM, "hello", shell=shell, **limit)
                 line = self.refused(job, 1)
                 for part in (f'host "{b}": ', *parts):

@@ -84,13 +84,6 @@ class TraceTest(unittest.TestCase):
         self.assertTrue([event for (process, _), track in tracks.items() for event in track
                          if process == 0 and event["cat"] == "wait" and event["args"].get("for") == 1])
 
-    def test_what_is_lost_is_told(self):
-        self.trace(1, MEMSPAN_TRACE_EVENTS="100")
-        tracks, metadata = parts(self.read()["traceEvents"])
-        (track,) = tracks.values()
-        self.assertEqual(len(track), 100)
-        self.assertGreater(metadata["process_labels", 0]["lost"], 1000)
-
     def test_a_file_of_each_rank(self):
         self.file += ".%r"
         self.trace(2)

@@ -432,7 +432,7 @@ class SglangsEngine:
 
 
 def as_sglang(rank, ranks):
-    os.environ["MEMSPAN_STORE_URL"] = os.environ["MEMSPAN_TEST_URL"]
+    os.environ["MEMSPAN_STORE"] = os.environ["MEMSPAN_TEST_URL"]
     import memspan.connectors.sglang
 
     memspan.connectors.sglang.install()

@@ -94,7 +94,7 @@ def test_two_processes(first, said, verdict):
     """The first one prints the command that starts the second."""
     where = store()
     first = [where if word is None else word for word in first]
-    environment = {**os.environ, "MEMSPAN_STORE_URL": where}
+    environment = {**os.environ, "MEMSPAN_STORE": where}
     program = EXAMPLES / first.pop(0)
     command = [sys.executable, program, *first]
     environment.update(hosts.environment(0, 2))
@@ -102,7 +102,7 @@ def test_two_processes(first, said, verdict):
         try:
             python, *second = shlex.split(waiting.stdout.readline())
             assert (python, second[0]) == ("python", str(program))
-            done = run(sys.executable, *second, MEMSPAN_STORE_URL=where, **hosts.environment(1, 2))
+            done = run(sys.executable, *second, MEMSPAN_STORE=where, **hosts.environment(1, 2))
             assert (done.returncode, done.stdout) == (0, said + "\n"), done.stderr
             line = waiting.stdout.readline()
             assert line.startswith(verdict) and line.endswith(", PASS\n")

@@ -598,7 +598,7 @@ def test_streams_and_library_memory():
 
 def as_mooncake(rank, ranks):
     space = shared_space(rank, ranks)
-    os.environ["MEMSPAN_STORE_URL"] = url()
+    os.environ["MEMSPAN_STORE"] = url()
     engine = mooncake.TransferEngine()
     assert engine.initialize("127.0.0.1", "P2PHANDSHAKE", "carrier pigeon", "") == -1
     assert engine.initialize("127.0.0.1", "P2PHANDSHAKE", "tcp", "") == 0

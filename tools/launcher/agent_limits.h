@@ -10,7 +10,7 @@ namespace memspan::launcher {
 
 // A value.
 struct AgentLimits {
-  static constexpr const char* kStartVariable = "MEMSPAN_AGENT_START_TIMEOUT";
+  static constexpr const char* kStartVariable = "MEMSPAN_INIT_TIMEOUT";
   static constexpr const char* kSilenceVariable = "MEMSPAN_AGENT_TIMEOUT";
 
   Duration start = std::chrono::seconds(30);  // until all of them have started their processes

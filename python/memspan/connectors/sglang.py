@@ -9,7 +9,7 @@ processes (``memspan_autoload.mooncake_finder``). Your own launcher may call it 
     import memspan.connectors.sglang
     memspan.connectors.sglang.install()     # before SGLang is imported
 
-The backend ``ascend`` needs nothing: it imports ``memfabric_hybrid``, which is memspan's. MEMSPAN_STORE_URL
+The backend ``ascend`` needs nothing: it imports ``memfabric_hybrid``, which is memspan's. MEMSPAN_STORE
 says where the store is; the first engine hosts it.
 """
 

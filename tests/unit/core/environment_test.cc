@@ -67,6 +67,15 @@ TEST(EnvironmentTest, TellsUnsetFromEmpty) {
   EXPECT_EQ(environment_integer("MEMSPAN_TEST_VARIABLE", 0, 9).code(), Code::kInvalidArgument);
 }
 
+TEST(EnvironmentTest, NamesTheSuccessorOfARemovedVariable) {
+  EXPECT_TRUE(removed_variables().empty());
+  ASSERT_EQ(setenv("MEMSPAN_POPULATE", "all", 1), 0);
+  EXPECT_THAT(removed_variables(),
+              testing::ElementsAre(
+                  "MEMSPAN_POPULATE has no effect any more: set MEMSPAN_COMMIT=allocation"));
+  ASSERT_EQ(unsetenv("MEMSPAN_POPULATE"), 0);
+}
+
 TEST(FormatSizeTest, PicksTheUnit) {
   EXPECT_EQ(format_size(512), "512 B");
   EXPECT_EQ(format_size(2048), "2 KiB");

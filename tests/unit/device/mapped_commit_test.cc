@@ -31,10 +31,7 @@ class MappedCommitTest : public testing::Test {
         range_(Reservation::make(kBytes, nullptr).value()) {
     EXPECT_TRUE(range_.map(0, pages_, 0, kBytes).is_ok());
   }
-  ~MappedCommitTest() override {
-    unsetenv("MEMSPAN_THP");
-    unsetenv("MEMSPAN_POPULATE");
-  }
+  ~MappedCommitTest() override { unsetenv("MEMSPAN_THP"); }
   MappedPart part(std::size_t begin, std::size_t bytes) const {
     return {pages_, begin, range_.base() + begin, bytes};
   }
@@ -63,15 +60,9 @@ TEST_F(MappedCommitTest, WrongSettingsAreNamed) {
       settings.status().message().find("MEMSPAN_THP is \"always\"; allowed are auto and never"),
       std::string::npos);
   setenv("MEMSPAN_THP", "never", 1);
-  setenv("MEMSPAN_POPULATE", "", 1);
-  settings = CommitSettings::from_environment();
-  EXPECT_NE(settings.status().message().find("MEMSPAN_POPULATE is \"\"; allowed are none and all"),
-            std::string::npos);
-  setenv("MEMSPAN_POPULATE", "all", 1);
   settings = CommitSettings::from_environment();
   ASSERT_TRUE(settings.is_ok());
   EXPECT_FALSE(settings->may_be_huge);
-  EXPECT_TRUE(settings->is_populated);
 }
 
 // Pages before and behind whole huge ones are taken one by one, whatever the way.
@@ -120,13 +111,6 @@ TEST_F(MappedCommitTest, AddressesThatDoNotAgreeAreNoError) {
   EXPECT_EQ(taken(), 4 * kHugePage);
 }
 
-TEST_F(MappedCommitTest, PopulatedPagesAreMapped) {
-  MEMSPAN_NEEDS("advice");
-  const CommitSettings settings{.may_be_huge = false, .is_populated = true};
-  ASSERT_TRUE(commit_mapped(part(page_size(), kBytes - page_size()), settings).is_ok());
-  EXPECT_EQ(smaps_bytes(range_.base(), "Rss"), kBytes - page_size());
-}
-
 // As a container may refuse it: the pages are taken, and mapped at the first touch.
 TEST_F(MappedCommitTest, ARefusedAdviceIsNoError) {
   MEMSPAN_NEEDS("seccomp");
@@ -134,7 +118,7 @@ TEST_F(MappedCommitTest, ARefusedAdviceIsNoError) {
     std::thread([&] {
       constexpr long kMadvise = SYS_madvise;
       ASSERT_EQ(forbid_syscalls(&kMadvise, 1, error), 0);
-      const Status status = commit_mapped(part(0, kBytes), {.is_populated = true});
+      const Status status = commit_mapped(part(0, kBytes), {});
       EXPECT_TRUE(status.is_ok()) << status.to_string();
     }).join();
   EXPECT_EQ(taken(), kBytes);
@@ -142,12 +126,12 @@ TEST_F(MappedCommitTest, ARefusedAdviceIsNoError) {
 
 TEST_F(MappedCommitTest, AnObjectionEndsIt) {
   std::atomic<int> asked{0};
-  const Status status = commit_mapped(part(0, kBytes), {.may_be_huge = false, .is_populated = true},
-                                      [&](std::size_t bytes) -> Status {
-                                        EXPECT_LE(bytes, kCommitPiece);
-                                        ++asked;
-                                        return {Code::kOutOfMemory, "enough"};
-                                      });
+  const Status status =
+      commit_mapped(part(0, kBytes), {.may_be_huge = false}, [&](std::size_t bytes) -> Status {
+        EXPECT_LE(bytes, kCommitPiece);
+        ++asked;
+        return {Code::kOutOfMemory, "enough"};
+      });
   EXPECT_EQ(status.code(), Code::kOutOfMemory);
   EXPECT_EQ(status.message(), "enough");
   EXPECT_EQ(taken(), 0u);

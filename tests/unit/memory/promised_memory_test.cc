@@ -79,9 +79,6 @@ TEST_F(PromisedMemoryTest, OnlyLargeBlocksAreWorthAPromise) {
   SymmetricHeap promising = heap();
   EXPECT_TRUE(promising.may_promise(kThreadedCommitBytes));
   EXPECT_FALSE(promising.may_promise(kThreadedCommitBytes - 1));
-  CommitSettings populated;
-  populated.is_populated = true;
-  EXPECT_FALSE(heap(populated).may_promise(kBlock));
   EXPECT_FALSE(SymmetricHeap(pages_, 0, range_.base(), kBytes).may_promise(kBlock));
 }
 
