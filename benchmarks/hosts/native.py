@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What one-sided access through UCX gives large puts and gets between two simulated hosts of this machine, in
-alternating rounds next to the same by messages.
+alternating rounds next to the same by messages. It needs a build with ``-DMEMSPAN_NATIVE_RMA=ON``.
 
     python3 benchmarks/hosts/native.py --build build [--rounds 7] [--quick] [--record FILE]
 

@@ -18,7 +18,6 @@ constexpr const char* kVariable = "MEMSPAN_CARRIER";
 constexpr const char* kNetVariable = "MEMSPAN_NET";
 constexpr const char* kEncryptVariable = "MEMSPAN_ENCRYPT_DATA";
 constexpr const char* kNativeVariable = "MEMSPAN_NATIVE_RMA";
-constexpr const char* kRendezvousVariable = "MEMSPAN_UCX_RENDEZVOUS";
 constexpr const char* kSilenceVariable = "MEMSPAN_SILENCE_LIMIT";
 constexpr const char* kSendVariable = "MEMSPAN_SEND_BUFFER";
 constexpr Duration kLeastSilence = std::chrono::milliseconds(500);
@@ -82,12 +81,15 @@ Result<CarrierOptions> choose_ucx(Reach reach, const std::optional<Endpoint>& st
   if (!ucx.trusted.are_all() || environment(kNetVariable)) ucx.device = interface_of(ucx.host);
   MEMSPAN_TRY_ASSIGN(const auto native, environment_integer(kNativeVariable, 0, 1),
                      "the carrier ucx");
+#ifdef MEMSPAN_NATIVE_RMA
   ucx.is_native = native.value_or(1) == 1;
-  MEMSPAN_TRY_ASSIGN(const auto rendezvous, environment_integer(kRendezvousVariable, 0, 1),
-                     "the carrier ucx");
-  if (rendezvous)
-    ucx.rendezvous =
-        *rendezvous == 1 ? UcxOptions::Rendezvous::kAlways : UcxOptions::Rendezvous::kNever;
+#else
+  if (native.value_or(0) == 1)
+    return Status(Code::kNotSupported,
+                  fmt::format("{} is 1, and this build lacks one-sided access (cmake "
+                              "-DMEMSPAN_NATIVE_RMA=ON)",
+                              kNativeVariable));
+#endif
   if (!has_ucx_module())
     return Status(Code::kNotSupported,
                   fmt::format("{} is ucx, and this installation has no libmemspan_ucx.so, which is "

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -25,7 +26,11 @@ class ByteStream {
  public:
   virtual ~ByteStream() = default;
   // For poll(): readable when receive() returns bytes or the end, writable when send() takes some.
+  // -1: the carrier has one descriptor for all (Listener), and calls on_change().
   virtual int descriptor() const = 0;
+  // For a stream without a descriptor: called, in calls of the carrier, when receive() or send()
+  // may do more than the last time.
+  virtual void on_change(std::function<void()>) {}
   // Bytes to request from the peer at a time: enough to keep it sending.
   virtual std::size_t window() const { return kFarWindow; }
   // Whether the ends still negotiate, so send() takes no bytes. Retry when the descriptor is
@@ -50,23 +55,27 @@ class Listener {
   virtual std::string address() const = 0;
   // Null if no connection waits.
   virtual std::unique_ptr<ByteStream> accept() = 0;
-  // Whether accept() also moves the bytes of all streams. Then threads that serve streams also call
-  // it.
+  // Whether accept() also moves the bytes of all streams, which have no descriptors. Then threads
+  // that serve streams also call it, and prepare_sleep() before they wait for the descriptor.
   virtual bool moves_streams() const { return false; }
+  // False: there is work now, so accept() is to be called instead.
+  virtual bool prepare_sleep() { return true; }
 };
 
 // A connection that begins. One thread at a time; no call waits. Destruction gives it up.
 class Opening {
  public:
   virtual ~Opening() = default;
-  // Call step() at first, when the descriptor is readable or writable, and at next().
+  // Call step() at first, when the descriptor is readable or writable, and at next(). Without a
+  // descriptor as in ByteStream.
   virtual int descriptor() const = 0;
+  virtual void on_change(std::function<void()>) {}
   virtual Clock::time_point next() const { return Clock::time_point::max(); }
   // Null: it is not open yet. kUnreachable: it never will be.
   virtual Result<std::unique_ptr<ByteStream>> step() = 0;
 };
 
-// Thread-safe.
+// One thread at a time, together with all that it has made; except name() and native().
 class Carrier {
  public:
   virtual ~Carrier() = default;

@@ -43,8 +43,19 @@ Status Connection::start() {
   engine_.assert_turn();
   MEMSPAN_TRY_ASSIGN(id_, engine_.add(stream_->descriptor(), shared_from_this()),
                      "watching a connection");
+  if (stream_->descriptor() < 0) {
+    stream_->on_change([this] { on_change(); });
+    on_change();
+  }
   watch();
   return Status::ok();
+}
+
+// For a stream without a descriptor.
+void Connection::on_change() {
+  engine_.assert_turn();
+  has_changed_ = true;
+  engine_.call_again(id_);
 }
 
 void Connection::wake_at(Clock::time_point when) {
@@ -60,6 +71,7 @@ void Connection::call_again() {
 void Connection::close() {
   engine_.assert_turn();
   if (std::exchange(is_closed_, true)) return;
+  stream_->on_change({});
   stream_->cut();
   engine_.remove(id_);
   clear_queues();
@@ -214,6 +226,7 @@ void Connection::withdraw(Parcel& parcel) {
 // ---- receiving
 
 void Connection::on_ready(std::uint32_t events) {
+  if (std::exchange(has_changed_, false)) events |= EPOLLIN;
   if (is_closed_ || is_held_back(events)) return;
   if (has_unsent()) flush();
   Status status = receive_some();

@@ -98,6 +98,7 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
   std::size_t unsent_frames() const {
     return frame_count_ + control_.frames.size() + bulk_.frames.size();
   }
+  void on_change();
   bool has_faults() const;
   bool is_held_back(std::uint32_t events);
   bool has_room_for(const OutFrame& out) const;
@@ -124,7 +125,8 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
   FrameReader reader_;
   Engine::Id id_ = 0;
   bool is_closed_ = false;
-  bool is_broken_ = false;  // the stream takes nothing any more
+  bool is_broken_ = false;    // the stream takes nothing any more
+  bool has_changed_ = false;  // since the last on_ready()
   bool heeds_deliveries_ = false;
   bool sends_beats_ = false;
   std::uint64_t received_ = 0;  // bytes

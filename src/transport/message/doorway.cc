@@ -111,6 +111,8 @@ Status Doorway::start(const std::shared_ptr<Doorway>& self) {
   engine_.assert_turn();
   MEMSPAN_TRY_ASSIGN(id_, engine_.add(listener_->descriptor(), self), "listening");
   engine_.watch(id_, EPOLLIN);
+  if (listener_->moves_streams())
+    engine_.set_prepare_sleep(id_, [this] { return listener_->prepare_sleep(); });
   return Status::ok();
 }
 

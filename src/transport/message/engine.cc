@@ -155,7 +155,8 @@ Result<Engine::Id> Engine::add(int descriptor, std::shared_ptr<Source> source) {
 
 void Engine::watch(Id id, std::uint32_t events) {
   const auto found = entries_.find(id);
-  if (found == entries_.end() || (events != 0 && events == found->second.events)) return;
+  if (found == entries_.end() || found->second.descriptor < 0) return;
+  if (events != 0 && events == found->second.events) return;
   found->second.events = events;
   epoll_event event{.events = events == 0 ? std::uint32_t{EPOLLONESHOT} : events,
                     .data = {.u64 = id}};
@@ -179,6 +180,7 @@ void Engine::remove(Id id) {
     ::epoll_ctl(inner_.get(), EPOLL_CTL_DEL, found->second.descriptor, nullptr);
     book_.remove(found->second.descriptor);
   }
+  if (id == worker_) set_prepare_sleep(0, nullptr);
   std::erase_if(timers_, [id](const auto& timer) { return timer.second == id; });
   entries_.erase(found);
 }
@@ -236,6 +238,7 @@ void Engine::end_waits() {
 void Engine::arm(bool is_armed) {
   if (is_armed == is_armed_) return;
   is_armed_ = is_armed;
+  if (is_armed) may_sleep();
   epoll_event event{.events = is_armed ? std::uint32_t{EPOLLIN} : 0u, .data = {.u64 = kWake + 1}};
   ::epoll_ctl(outer_.get(), EPOLL_CTL_MOD, inner_.get(), &event);
 }
@@ -289,7 +292,7 @@ void Engine::wait_for_work() {
   Duration limit{};
   {
     const Turn held(*this);
-    limit = time_left();
+    if (!is_armed_ || may_sleep()) limit = time_left();
   }
   std::array<epoll_event, 2> events;
   const int count = wait_for_events(outer_.get(), events, limit);
@@ -355,9 +358,17 @@ void Engine::call(Id id, std::uint32_t events) {
   source->on_ready(events);
 }
 
+// Otherwise a source is called again instead.
+bool Engine::may_sleep() {
+  if (!prepare_sleep_ || prepare_sleep_()) return again_.empty();
+  call_again(worker_);
+  return false;
+}
+
 // The leading thread sleeps in the set of all sources, without the turn.
 void Engine::sleep(const Deadline& deadline) {
   if (serve_again()) return;
+  if (!may_sleep()) return static_cast<void>(serve_again());
   const Duration limit = std::min<Duration>(kLongestSleep, deadline.remaining());
   epoll_event event;
   release();

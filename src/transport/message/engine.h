@@ -70,7 +70,7 @@ class Engine {
   // For functions that have the turn although the compiler cannot see it. Debug builds check it.
   void assert_turn() const MEMSPAN_ATTRIBUTE_(assert_capability(turn)) { OnEngine::check(); }
 
-  // Does not watch it yet. The descriptor stays open until remove(). -1: it has only timers.
+  // Does not watch it yet. The descriptor stays open until remove(). -1: it has none.
   Result<Id> add(int descriptor, std::shared_ptr<Source> source) MEMSPAN_REQUIRES(turn);
   // The source is called while the descriptor has one of `events`. 0: it is called once at most,
   // for its end.
@@ -83,6 +83,12 @@ class Engine {
   // Wakes threads in wait() whose condition may have changed.
   void notify() MEMSPAN_REQUIRES(turn) {
     if (sleepers_ > 0) changed_.notify_all();
+  }
+  // Called before a thread sleeps in the set of all sources. False: there is work now, which
+  // `source` handles.
+  void set_prepare_sleep(Id source, std::function<bool()> prepare) MEMSPAN_REQUIRES(turn) {
+    worker_ = source;
+    prepare_sleep_ = std::move(prepare);
   }
   // after_turn() is to be called soon.
   void request_after_turn() MEMSPAN_REQUIRES(turn);
@@ -121,6 +127,7 @@ class Engine {
   void serve_timers() MEMSPAN_REQUIRES(turn);
   void call(Id id, std::uint32_t events) MEMSPAN_REQUIRES(turn);
   void sleep(const Deadline& deadline) MEMSPAN_REQUIRES(turn);
+  bool may_sleep() MEMSPAN_REQUIRES(turn);
   // The time until work is due without an event; Duration::max(): never.
   Duration time_left() MEMSPAN_REQUIRES(turn);
   Duration kept_for() const MEMSPAN_REQUIRES(turn);
@@ -146,6 +153,8 @@ class Engine {
   std::unordered_map<Id, Entry> entries_ MEMSPAN_GUARDED_BY(turn);
   std::multimap<Clock::time_point, Id> timers_ MEMSPAN_GUARDED_BY(turn);
   std::vector<Id> again_ MEMSPAN_GUARDED_BY(turn);
+  std::function<bool()> prepare_sleep_ MEMSPAN_GUARDED_BY(turn);
+  Id worker_ MEMSPAN_GUARDED_BY(turn) = 0;
   Id last_id_ MEMSPAN_GUARDED_BY(turn) = 0;
   Id speaker_ MEMSPAN_GUARDED_BY(turn) = 0;  // the source that was ready last
   int rounds_ MEMSPAN_GUARDED_BY(turn) = 0;

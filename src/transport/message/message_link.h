@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // The link to one peer by messages. Operations are frames, except large puts and gets if the
-// carrier has a better way (native_path.h).
+// build and the carrier have a better way (native_path.h).
 #pragma once
 
 #include <memory>
 
 #include "transport/link.h"
-#include "transport/message/native_path.h"
 #include "transport/message/requester.h"
+#ifdef MEMSPAN_NATIVE_RMA
+#include "transport/message/native_path.h"
+#endif
 
 namespace memspan {
+
+#ifndef MEMSPAN_NATIVE_RMA
+// A build without one-sided access.
+class NativePath {
+ public:
+  NativePath(Requester&, NativeAccess*) {}
+  Result<std::size_t> put(auto&&...) { return std::size_t{0}; }
+  Result<std::size_t> get(auto&&...) { return std::size_t{0}; }
+};
+#endif
 
 // kInvalidArgument: it is too long. The bytes are not copied.
 Result<OutFrame> message_frame(const MessageTag& tag, std::span<const std::byte> bytes);

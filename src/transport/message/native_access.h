@@ -15,6 +15,9 @@
 
 namespace memspan {
 
+// RemoteRegion::transport_key of a region that an owner gives keys for.
+inline constexpr std::string_view kNativeRegion = "native";
+
 // A waiting call polls it: ok, or why the call ends early.
 using GiveUp = std::function<Status()>;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The path to one peer's memory without the peer's processor, for large puts and gets of a link by
-// messages (docs/design/0014-native-rma.md). At the first use of a window it asks the owner for the
-// key, and it keeps what the key opens.
+// messages, in builds with MEMSPAN_NATIVE_RMA (docs/design/0014-native-rma.md). At the first use of
+// a window it asks the owner for the key, and it keeps what the key opens.
 //
 // A put is complete when its call returns, and earlier posts are applied before it begins. So a
 // link keeps its order on either path.
@@ -23,8 +23,6 @@ namespace memspan {
 // waits about 2 us for the network's acknowledgment; frames of smaller puts do not wait. At 200
 // Gbit/s this many bytes take 2.6 us.
 inline constexpr std::size_t kNativeFrom = std::size_t{64} << 10;
-// RemoteRegion::transport_key of a region that an owner gives keys for.
-inline constexpr std::string_view kNativeRegion = "native";
 
 // Thread-safe.
 class NativePath {

@@ -110,6 +110,10 @@ Status Requester::begin_connecting() {
   auto begun =
       std::make_shared<Connecting>(*this, std::move(opening), *secret, core_.options.connect_limit);
   MEMSPAN_TRY_ASSIGN(begun->id, engine_.add(begun->opening->descriptor(), begun), where);
+  begun->opening->on_change([this, id = begun->id] {
+    engine_.assert_turn();
+    engine_.call_again(id);
+  });
   connecting_ = std::move(begun);
   go_on_connecting();
   return lost_;

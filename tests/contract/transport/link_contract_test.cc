@@ -262,8 +262,7 @@ TEST_P(LinkContract, AtomicsNeedAnAlignedWordOfFourOrEight) {
 
 INSTANTIATE_TEST_SUITE_P(Transports, LinkContract,
                          testing::Values(Backend::kMessageUnix, Backend::kMessageTcp,
-                                         Backend::kMessageTls, Backend::kMessageUcx,
-                                         Backend::kMessageUcxRendezvous),
+                                         Backend::kMessageTls, Backend::kMessageUcx),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
 }  // namespace

@@ -454,8 +454,7 @@ TEST_P(MessageContract, AChildOfForkHoldsNoConnection) {
 
 INSTANTIATE_TEST_SUITE_P(Carriers, MessageContract,
                          testing::Values(Backend::kMessageUnix, Backend::kMessageTcp,
-                                         Backend::kMessageTls, Backend::kMessageUcx,
-                                         Backend::kMessageUcxRendezvous),
+                                         Backend::kMessageTls, Backend::kMessageUcx),
                          [](const auto& one) { return std::string(name_of(one.param)); });
 
 }  // namespace

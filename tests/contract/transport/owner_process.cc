@@ -142,17 +142,13 @@ class Owner {
 }  // namespace
 
 const char* name_of(Backend backend) {
-  constexpr const char* kNames[] = {
-      "message_unix",           "message_tcp",        "message_tls",           "message_ucx",
-      "message_ucx_rendezvous", "message_ucx_native", "message_process_native"};
+  constexpr const char* kNames[] = {"message_unix", "message_tcp",        "message_tls",
+                                    "message_ucx",  "message_ucx_native", "message_process_native"};
   return kNames[static_cast<int>(backend)];
 }
 
 std::unique_ptr<Carrier> make_carrier(Backend backend) {
   if (backend == Backend::kMessageUcx) return make_ucx_carrier({.device = "lo"}).value();
-  if (backend == Backend::kMessageUcxRendezvous)
-    return make_ucx_carrier({.device = "lo", .rendezvous = UcxOptions::Rendezvous::kAlways})
-        .value();
   if (backend == Backend::kMessageUcxNative)
     return make_ucx_carrier({.trusted = TrustedNetworks::parse("1").value(), .is_native = true})
         .value();

@@ -22,16 +22,14 @@ inline constexpr std::size_t kSmallBytes = 4096;             // of the second
 inline constexpr int kOwner = 1;
 inline constexpr int kUser = 0;  // the test
 
-// "message_unix", "message_tcp", "message_tls" (over TCP), "message_ucx",
-// "message_ucx_rendezvous" (large payloads so; the last three registered where they are built).
-// kMessageUcxNative (UCX with all that it finds)
+// "message_unix", "message_tcp", "message_tls" (over TCP), "message_ucx" (the last two registered
+// where they are built). kMessageUcxNative (UCX with all that it finds)
 // and kMessageProcessNative (process_access.h): with one-sided access to the first region.
 enum class Backend {
   kMessageUnix,
   kMessageTcp,
   kMessageTls,
   kMessageUcx,
-  kMessageUcxRendezvous,
   kMessageUcxNative,
   kMessageProcessNative
 };

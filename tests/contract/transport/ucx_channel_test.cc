@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection over UCX without UCX: the order of its bytes when large payloads come late, early or
-// not at all, what a peer may not do, and that every buffer goes back.
+// A connection over UCX without UCX: the order of its bytes when messages come late, early or not
+// at all, what a peer may not do, and that every buffer goes back.
 #include "transport/message/ucx/channel.h"
 
 #include <gmock/gmock.h>
@@ -8,7 +8,6 @@
 
 #include <cstring>
 #include <deque>
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -19,60 +18,50 @@ namespace {
 
 using testing::HasSubstr;
 
+constexpr std::size_t kLarge = 100'000;  // so many bytes and more are fetched
+
+struct Message {
+  MessageHeader header;
+  std::string bytes;
+};
+
 // What UCX does, by order of the test.
 class FakeWorker final : public ChannelWorker {
  public:
-  bool post(ucp_ep_h, Chunk chunk, std::span<const iovec> payload) override {
-    const auto* const header = reinterpret_cast<const char*>(&chunk);
-    stream.append(header, kChunkBytes);
-    for (const iovec& part : payload)
-      stream.append(static_cast<const char*>(part.iov_base), part.iov_len);
+  bool post(Channel&, const MessageHeader& header, std::span<const iovec> data) override {
+    auto& message = *sent.emplace_back(std::make_unique<Message>(Message{header, {}}));
+    for (const iovec& part : data)
+      message.bytes.append(static_cast<const char*>(part.iov_base), part.iov_len);
     return true;
   }
-  void release(ucp_ep_h, void* buffer) override { kept.erase(buffer); }
-  bool post_large(ucp_ep_h, std::uint64_t number, std::span<const iovec> payload) override {
-    std::string& message = messages[number];
-    for (const iovec& part : payload)
-      message.append(static_cast<const char*>(part.iov_base), part.iov_len);
-    return true;
+  void fetch(void* offer, Arrival& arrival) override {
+    arrival.buffer = pool.take(arrival.bytes);
+    fetching.emplace_back(static_cast<char*>(offer), &arrival);
   }
-  void fetch(void* message, Landing& landing) override {
-    landing.buffer = pool.take(landing.bytes);
-    landing.is_fetching = true;
-    fetching.emplace_back(static_cast<std::string*>(message), &landing);
-  }
-  void drop(void*) override { ++dropped; }
+  void release(void* held) override { kept.erase(held); }
 
   // The oldest fetch ends.
-  void finish_fetch() {
-    const auto [message, landing] = fetching.front();
+  void finish_fetch(bool is_complete = true) {
+    const auto [bytes, arrival] = fetching.front();
     fetching.pop_front();
-    landing->is_fetching = false;
-    if (landing->channel == nullptr) {
-      const std::unique_ptr<Landing> last(landing);
-      return;
-    }
-    std::memcpy(landing->buffer->bytes.get(), message->data(), message->size());
-    landing->is_here = true;
-    landing->channel->landed("");
+    std::memcpy(arrival->buffer->bytes.get(), bytes, arrival->bytes);
+    arrival->channel->fetched(*arrival, is_complete);
   }
 
-  std::string stream;                             // sent
-  std::map<std::uint64_t, std::string> messages;  // the same
-  std::set<void*> kept;                           // received, by its address
-  std::deque<std::pair<std::string*, Landing*>> fetching;
+  std::deque<std::unique_ptr<Message>> sent;
+  std::set<void*> kept;  // bytes that a channel has
+  std::deque<std::pair<char*, Arrival*>> fetching;
   BufferPool pool;
-  int dropped = 0;
 };
 
 class UcxChannelTest : public testing::Test {
  protected:
-  UcxChannelTest()
-      : from_(here_, PollSignal::create().value()), to_(there_, PollSignal::create().value()) {
+  UcxChannelTest() : from_(here_), to_(there_) {
     from_.set_endpoint(reinterpret_cast<ucp_ep_h>(&here_));
     to_.set_endpoint(reinterpret_cast<ucp_ep_h>(&there_));
-    from_.use_rendezvous();
     from_.open();
+    deliver();
+    to_.on_change([this] { ++changes_; });
   }
   ~UcxChannelTest() override {
     to_.cut();
@@ -89,18 +78,19 @@ class UcxChannelTest : public testing::Test {
     const iovec part{bytes.data(), bytes.size()};
     ASSERT_EQ(from_.write({&part, 1}), std::ssize(bytes));
   }
-  // What was sent in the stream comes, in one buffer of UCX's.
-  void deliver() {
-    std::string& bytes =
-        *buffers_.emplace_back(std::make_unique<std::string>(std::exchange(here_.stream, {})));
-    there_.kept.insert(bytes.data());
-    if (!to_.take(bytes.data(), bytes.size())) there_.kept.erase(bytes.data());
+  // The message comes that was sent at this place of those on their way.
+  void deliver(std::size_t place = 0) {
+    Message& message = *here_.sent.at(place);
+    delivered_.push_back(std::move(here_.sent[place]));
+    here_.sent.erase(here_.sent.begin() + static_cast<std::ptrdiff_t>(place));
+    give(to_, message.header, message.bytes);
   }
-  bool offer(std::uint64_t number) {
-    std::string& message = here_.messages[number];
-    return to_.take_large(number, &message, message.size());
+  void give(Channel& to, const MessageHeader& header, std::string& bytes) {
+    const bool is_offer = bytes.size() >= kLarge;
+    void* const data = bytes.data();
+    if (!is_offer) there_.kept.insert(data);
+    if (!to.take(header, data, bytes.size(), is_offer)) there_.kept.erase(data);
   }
-  void announce(std::uint32_t bytes) { here_.post(nullptr, {ChunkKind::kLarge, bytes}, {}); }
   std::string read(std::size_t most = kWindow) {
     std::string bytes(most, ' ');
     const iovec part{bytes.data(), bytes.size()};
@@ -110,139 +100,150 @@ class UcxChannelTest : public testing::Test {
     return bytes;
   }
 
-  std::deque<std::unique_ptr<std::string>> buffers_;
+  std::deque<std::unique_ptr<Message>> delivered_;
   FakeWorker here_;
   FakeWorker there_;
   Channel from_;
   Channel to_;
+  int changes_ = 0;
 };
 
-TEST_F(UcxChannelTest, ALargePayloadHasItsPlaceAmongTheBytes) {
-  const std::string bytes = text('a', kMostInChunk + 1000);
+TEST_F(UcxChannelTest, MessagesAreReadInTheirOrder) {
+  const std::string large = text('a', kLarge);
   send("first");
-  send(bytes);
+  send(large);
   send("last");
-  EXPECT_EQ(here_.messages.size(), 1u) << "what is small goes in the stream";
+  deliver(2);
+  EXPECT_EQ(read(), "") << "those before it are not here";
+  EXPECT_EQ(changes_, 0);
   deliver();
-  EXPECT_EQ(read(), "first");
-  EXPECT_EQ(read(), "") << "the large one is not here";
-  ASSERT_TRUE(offer(0));
+  EXPECT_EQ(changes_, 1);
+  EXPECT_EQ(read(2), "fi");
+  EXPECT_EQ(read(), "rst");
+  deliver();
   EXPECT_EQ(read(), "") << "it is being fetched";
   there_.finish_fetch();
-  EXPECT_EQ(read(100), bytes.substr(0, 100));
-  EXPECT_EQ(read(), bytes.substr(100) + "last");
+  EXPECT_EQ(changes_, 2);
+  EXPECT_EQ(read(100), large.substr(0, 100));
+  EXPECT_EQ(read(), large.substr(100) + "last");
 }
 
-TEST_F(UcxChannelTest, AMessageMayComeBeforeItsAnnouncementAndEndBeforeAnother) {
-  const std::string first = text('b', kLargeFrom);
-  const std::string second = text('c', kLargeFrom + 1);
+TEST_F(UcxChannelTest, FetchesMayEndInAnotherOrder) {
+  const std::string first = text('b', kLarge);
+  const std::string second = text('c', kLarge + 1);
   send(first);
   send(second);
-  ASSERT_TRUE(offer(1));
-  EXPECT_TRUE(there_.fetching.empty()) << "no memory is taken for what is not announced";
-  deliver();
+  deliver(1);
   there_.finish_fetch();
   EXPECT_EQ(read(), "");
-  ASSERT_TRUE(offer(0));
+  deliver();
   there_.finish_fetch();
   EXPECT_EQ(read(), first + second);
 }
 
+TEST_F(UcxChannelTest, WhatIsReadMakesRoom) {
+  const std::string bytes = text('d', kMostInMessage);
+  const iovec part{const_cast<char*>(bytes.data()), bytes.size()};
+  int sent = 0;
+  while (from_.write({&part, 1}) > 0) ++sent;
+  EXPECT_EQ(sent, static_cast<int>(kWindow / (kMostInMessage + kMessageCost)));
+  bool has_room = false;
+  from_.on_change([&] { has_room = true; });
+  std::string none;
+  for (int i = 0; i < sent; ++i) {
+    deliver();
+    there_.finish_fetch();
+    EXPECT_EQ(read(), bytes);
+  }
+  EXPECT_EQ(there_.sent.size(), 3u) << "not one for each message";
+  give(from_, there_.sent.back()->header, none);
+  EXPECT_TRUE(has_room);
+  send(bytes);
+}
+
 TEST_F(UcxChannelTest, TheEndIsAnsweredWhenAllIsHere) {
-  const std::string bytes = text('d', kMostInChunk);
+  const std::string bytes = text('e', kLarge);
   send(bytes);
   from_.cut();
-  deliver();
+  deliver(1);
   EXPECT_FALSE(to_.is_finished());
-  EXPECT_EQ(there_.stream, "");
-  ASSERT_TRUE(offer(0));
+  deliver();
+  EXPECT_TRUE(there_.sent.empty());
   there_.finish_fetch();
   EXPECT_TRUE(to_.is_finished());
-  EXPECT_EQ(there_.stream.size(), kChunkBytes) << "its own end";
+  ASSERT_EQ(there_.sent.size(), 1u);
+  EXPECT_EQ(there_.sent.front()->header.kind, MessageKind::kEnd);
   EXPECT_EQ(read(), bytes);
   EXPECT_EQ(read(), "ended");
 }
 
-TEST_F(UcxChannelTest, WhatIsFetchedAtACutGoesBackWhenUcxIsDone) {
-  send(text('e', kMostInChunk));
+TEST_F(UcxChannelTest, AfterACutOnlyThePeersEndMatters) {
+  send("unread");
+  send(text('f', kLarge));
+  send(text('g', kLarge));
   deliver();
-  ASSERT_TRUE(offer(0));
+  deliver();
   to_.cut();
+  EXPECT_TRUE(there_.kept.empty());
   EXPECT_EQ(there_.pool.in_use(), 1u) << "UCX writes to it";
-  EXPECT_FALSE(offer(1)) << "nothing more is wanted";
+  EXPECT_TRUE(to_.is_in_use());
+  deliver();
+  EXPECT_EQ(there_.fetching.size(), 1u) << "nothing more is wanted";
+  from_.cut();
+  deliver();
+  EXPECT_FALSE(to_.may_close(Deadline::never()));
   there_.finish_fetch();
   EXPECT_EQ(there_.pool.in_use(), 0u);
+  EXPECT_TRUE(to_.may_close(Deadline::never()));
+  EXPECT_EQ(read(), "ended");
 }
 
 TEST_F(UcxChannelTest, AfterAFailureWhatCameBeforeTheFirstMissingByteIsRead) {
   send("before");
-  send(text('f', kMostInChunk));
+  send(text('h', kLarge));
   send("after");
-  deliver();
-  ASSERT_TRUE(offer(0));
-  to_.fail("the network says so");
+  for (int i = 0; i < 3; ++i) deliver();
+  there_.finish_fetch(false);
+  EXPECT_THAT(to_.failure(), HasSubstr("did not come"));
+  EXPECT_TRUE(to_.may_close(Deadline::never()));
   EXPECT_EQ(read(2), "be");
-  EXPECT_FALSE(to_.may_close(Deadline::never()));
   EXPECT_EQ(read(), "fore");
   EXPECT_EQ(read(), "ended");
-  EXPECT_TRUE(to_.may_close(Deadline::never()));
-}
-
-TEST_F(UcxChannelTest, NoMoreMemoryIsTakenThanTheWindow) {
-  for (std::uint32_t sent = 0; sent < 2 * kWindow; sent += kMostInChunk) announce(kMostInChunk);
-  std::string message = text('g', kMostInChunk);
-  for (std::uint64_t number = 0; number < 20; ++number)
-    to_.take_large(number, &message, message.size());
-  deliver();
-  EXPECT_THAT(to_.failure(), HasSubstr("more than it was allowed to"));
-  EXPECT_LE(there_.fetching.size(), kWindow / kMostInChunk);
 }
 
 TEST_F(UcxChannelTest, APeerThatDoesNotKeepToTheRulesIsCutOff) {
-  std::string small = "no large payload";
-  std::string large = text('h', kLargeFrom);
-  const auto after = [&](auto wrong) {
-    Channel channel(there_, PollSignal::create().value());
+  const auto after = [&](std::initializer_list<std::pair<MessageHeader, std::size_t>> messages) {
+    Channel channel(there_);
     channel.set_endpoint(reinterpret_cast<ucp_ep_h>(&there_));
-    const auto chunk = [&](ChunkKind kind, std::uint32_t value) {
-      Chunk made{kind, value};
-      channel.take(&made, sizeof made);
-    };
-    chunk(ChunkKind::kOpen, kWindow);
-    wrong(channel, chunk);
-    const std::string why = channel.failure();
+    std::string bytes(kMostInMessage + 1, 'x');
+    std::string why;
+    for (const auto& [header, size] : messages) {
+      bytes.resize(size);
+      give(channel, header, bytes);
+    }
+    why = channel.failure();
     channel.cut();
     while (!there_.fetching.empty()) there_.finish_fetch();
     return why;
   };
-  EXPECT_EQ(after([](Channel&, auto) {}), "");
-  EXPECT_THAT(after([](Channel&, auto chunk) { chunk(ChunkKind::kLarge, kLargeFrom - 1); }),
-              HasSubstr("wrong size"));
-  EXPECT_THAT(after([](Channel&, auto chunk) { chunk(ChunkKind::kLarge, kMostInChunk + 1); }),
-              HasSubstr("wrong size"));
-  EXPECT_THAT(after([&](Channel& channel, auto chunk) {
-                chunk(ChunkKind::kLarge, kLargeFrom);
-                channel.take_large(0, &small, small.size());
-              }),
-              HasSubstr("wrong size"));
-  EXPECT_THAT(after([&](Channel& channel, auto chunk) {
-                channel.take_large(0, &small, small.size());
-                chunk(ChunkKind::kLarge, kLargeFrom);
-              }),
-              HasSubstr("wrong size"));
-  EXPECT_THAT(after([&](Channel& channel, auto) { channel.take_large(64, &large, large.size()); }),
-              HasSubstr("not its next"));
-  EXPECT_THAT(after([&](Channel& channel, auto) {
-                channel.take_large(0, &large, large.size());
-                channel.take_large(0, &large, large.size());
-              }),
-              HasSubstr("not its next"));
-  EXPECT_THAT(after([&](Channel& channel, auto chunk) {
-                chunk(ChunkKind::kLarge, kLargeFrom);
-                channel.take_large(0, &large, large.size());
-                channel.take_large(0, &large, large.size());
-              }),
-              HasSubstr("not its next"));
+  using enum MessageKind;
+  EXPECT_EQ(after({{{kCredit, 0, 0}, 0}, {{kData, 0, 0}, 5}, {{kEnd, 1, 0}, 0}}), "");
+  for (const MessageHeader& wrong : {MessageHeader{kCredit, 0, 0}, {kEnd, 0, 0}, {{}, 0, 0}})
+    EXPECT_THAT(after({{wrong, 1}}), HasSubstr("another kind"));
+  EXPECT_THAT(after({{{kData, 0, 0}, 0}}), HasSubstr("another kind"));
+  EXPECT_THAT(after({{{kData, 0, 0}, kMostInMessage + 1}}), HasSubstr("another kind"));
+  EXPECT_THAT(after({{{kData, 0, 1}, 5}}), HasSubstr("what was not sent"));
+  EXPECT_THAT(after({{{kData, 1, 0}, 5}, {{kData, 1, 0}, 6}}), HasSubstr("not its next"));
+  EXPECT_THAT(after({{{kData, kWindow, 0}, 5}}), HasSubstr("not its next"));
+  EXPECT_THAT(after({{{kData, ~std::uint64_t{0}, 0}, 5}}), HasSubstr("not its next"));
+}
+
+TEST_F(UcxChannelTest, NoMoreMemoryIsTakenThanTheWindow) {
+  std::string large = text('i', kMostInMessage);
+  for (std::uint64_t number = 0; number < 20; ++number)
+    give(to_, {MessageKind::kData, number, 0}, large);
+  EXPECT_THAT(to_.failure(), HasSubstr("more than it was allowed to"));
+  EXPECT_EQ(there_.fetching.size(), kWindow / (kMostInMessage + kMessageCost));
 }
 
 }  // namespace

@@ -16,10 +16,10 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kVariables[] = {
-    "MEMSPAN_CARRIER",     "MEMSPAN_NET",          "MEMSPAN_TRUSTED_FABRIC",
-    "UCX_NET_DEVICES",     "MEMSPAN_ENCRYPT_DATA", "MEMSPAN_SILENCE_LIMIT",
-    "MEMSPAN_SEND_BUFFER", "MEMSPAN_NATIVE_RMA",   "MEMSPAN_UCX_RENDEZVOUS"};
+constexpr const char* kVariables[] = {"MEMSPAN_CARRIER",        "MEMSPAN_NET",
+                                      "MEMSPAN_TRUSTED_FABRIC", "UCX_NET_DEVICES",
+                                      "MEMSPAN_ENCRYPT_DATA",   "MEMSPAN_SILENCE_LIMIT",
+                                      "MEMSPAN_SEND_BUFFER",    "MEMSPAN_NATIVE_RMA"};
 
 class CarrierChoiceTest : public testing::Test {
  protected:
@@ -186,28 +186,16 @@ TEST_F(CarrierChoiceTest, UcxIsHeldToItsNetwork) {
   EXPECT_EQ(options.ucx.device, "lo");
   setenv("MEMSPAN_TRUSTED_FABRIC", "1", 1);
   EXPECT_EQ(choose_carrier(Reach::kOneKernel, std::nullopt).value().ucx.device, "");
+#ifdef MEMSPAN_NATIVE_RMA
   EXPECT_TRUE(options.ucx.is_native);
+#else
+  setenv("MEMSPAN_NATIVE_RMA", "1", 1);
+  EXPECT_EQ(refusal().code(), Code::kNotSupported);
+#endif
   setenv("MEMSPAN_NATIVE_RMA", "0", 1);
   EXPECT_FALSE(choose_carrier(Reach::kOneKernel, std::nullopt).value().ucx.is_native);
   setenv("MEMSPAN_NATIVE_RMA", "yes", 1);
   EXPECT_EQ(refusal().code(), Code::kInvalidArgument);
-}
-
-TEST_F(CarrierChoiceTest, RendezvousIsWhereItIsNativeUnlessTheVariableSaysMore) {
-  if (!has_ucx_module()) GTEST_SKIP() << "does not apply: the carrier over UCX is not built";
-  using enum UcxOptions::Rendezvous;
-  say("ucx");
-  const auto chosen = [] {
-    return choose_carrier(Reach::kOneKernel, std::nullopt).value().ucx.rendezvous;
-  };
-  EXPECT_EQ(chosen(), kWhereNative);
-  setenv("MEMSPAN_UCX_RENDEZVOUS", "1", 1);
-  EXPECT_EQ(chosen(), kAlways);
-  setenv("MEMSPAN_UCX_RENDEZVOUS", "0", 1);
-  EXPECT_EQ(chosen(), kNever);
-  setenv("MEMSPAN_UCX_RENDEZVOUS", "2", 1);
-  EXPECT_EQ(refusal().code(), Code::kInvalidArgument);
-  EXPECT_THAT(refusal().message(), HasSubstr("MEMSPAN_UCX_RENDEZVOUS"));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ BufferPool::Buffer* BufferPool::take(std::size_t bytes) {
   auto& free = bytes <= kSmall ? small_ : large_;
   if (free.empty()) {
     const std::size_t room = bytes <= kSmall ? kSmall : kLarge;
-    return new Buffer{*this, room, std::unique_ptr<std::byte[]>(new std::byte[room])};
+    return new Buffer{*this, room, std::unique_ptr<std::byte[]>(new std::byte[room]), nullptr, {}};
   }
   Buffer* const buffer = free.back().release();
   free.pop_back();

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/message/ucx/channel.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
 
 namespace memspan::ucx {
 namespace {
 
 // Not each time: a credit is a message.
-constexpr std::size_t kCreditAt = kWindow / 4;
+constexpr std::size_t kTellAt = kWindow / 4;
+// A message is not cut because the window is nearly full.
+constexpr std::size_t kLeastRoom = kMostInMessage + kMessageCost;
+constexpr std::uint64_t kMostNumbers = kWindow / kMessageCost + 1;  // and an end
 constexpr std::size_t kMostParts = 64;
 
 // The first `bytes` of `from`, after `done`, as parts.
@@ -41,173 +44,175 @@ std::size_t bytes_of(std::span<const iovec> parts) {
 
 void Channel::open() {
   is_open_ = true;
-  send(ChunkKind::kOpen, kWindow, {});
+  send_credit();
 }
 
-bool Channel::send(ChunkKind kind, std::uint32_t value, std::span<const iovec> payload) {
-  if (endpoint_ != nullptr && worker_.post(endpoint_, {kind, value}, payload)) return true;
+// ---- sending
+
+bool Channel::send(MessageKind kind, std::span<const iovec> data) {
+  const std::uint64_t number = kind == MessageKind::kCredit ? 0 : number_++;
+  told_ = taken_;
+  if (endpoint_ != nullptr && worker_.post(*this, {kind, number, taken_}, data)) return true;
   fail("sending failed");
   return false;
-}
-
-bool Channel::send_large(std::span<const iovec> payload, std::size_t bytes) {
-  if (!send(ChunkKind::kLarge, static_cast<std::uint32_t>(bytes), {})) return false;
-  if (worker_.post_large(endpoint_, large_sent_++, payload)) return true;
-  fail("sending failed");
-  return false;
-}
-
-bool Channel::take(void* buffer, std::size_t bytes) {
-  const auto* at = static_cast<const std::byte*>(buffer);
-  while (bytes > 0 && !is_finished()) {
-    if (payload_left_ == 0) {
-      const std::size_t used = take_header(at, bytes);
-      at += used;
-      bytes -= used;
-      continue;
-    }
-    const std::size_t here = std::min(bytes, payload_left_);
-    if (queue_.unread() + here > kWindow) {
-      fail("it sends more than it was allowed to");
-      break;
-    }
-    // After a cut only the peer's end matters.
-    if (!is_cut_) queue_.push(at, here);
-    payload_left_ -= here;
-    at += here;
-    bytes -= here;
-  }
-  const bool is_kept = queue_.keep(buffer);
-  signal_.set_readable(queue_.is_readable());
-  return is_kept;
-}
-
-void Channel::announce(std::size_t bytes) {
-  if (queue_.unread() + bytes > kWindow) return fail("it sends more than it was allowed to");
-  std::string wrong = queue_.announce(bytes);
-  if (!wrong.empty()) fail(std::move(wrong));
-}
-
-bool Channel::take_large(std::uint64_t number, void* message, std::size_t bytes) {
-  if (is_over()) return false;
-  std::string wrong = queue_.offer(number, message, bytes);
-  if (wrong.empty()) return true;
-  fail(std::move(wrong));
-  return false;
-}
-
-void Channel::landed(std::string_view failure) {
-  queue_.note_landed();
-  if (!failure.empty()) return fail(fmt::format("a large payload did not come: {}", failure));
-  signal_.set_readable(queue_.is_readable());
-  if (peer_ends_ && !queue_.is_fetching()) note_end();
-}
-
-std::size_t Channel::take_header(const std::byte* at, std::size_t bytes) {
-  const std::size_t used = std::min(bytes, kChunkBytes - header_bytes_);
-  std::memcpy(header_.data() + header_bytes_, at, used);
-  header_bytes_ += used;
-  if (header_bytes_ < kChunkBytes) return used;
-  header_bytes_ = 0;
-  Chunk chunk;
-  std::memcpy(&chunk, header_.data(), sizeof chunk);
-  handle(chunk);
-  return used;
-}
-
-void Channel::handle(const Chunk& chunk) {
-  const bool is_first = !is_open_;
-  if (is_first && chunk.kind != ChunkKind::kOpen) return fail("it does not speak this protocol");
-  switch (chunk.kind) {
-    case ChunkKind::kOpen:
-      if (!is_first) return fail("it opens again");
-      is_open_ = true;
-      return signal_.set_writable(true);
-    case ChunkKind::kData:
-      if (chunk.value == 0 || chunk.value > kMostInChunk) return fail("it sends a wrong size");
-      payload_left_ = chunk.value;
-      return;
-    case ChunkKind::kCredit:
-      if (chunk.value > kWindow - credit_) return fail("it credits what was not sent");
-      credit_ += chunk.value;
-      return signal_.set_writable(true);
-    case ChunkKind::kLarge:
-      if (chunk.value < kLargeFrom || chunk.value > kMostInChunk)
-        return fail("it sends a large payload of a wrong size");
-      if (!is_cut_) announce(chunk.value);
-      return;
-    case ChunkKind::kEnd:
-      peer_ends_ = true;
-      if (!queue_.is_fetching()) note_end();
-      return;
-  }
-  fail(fmt::format("it sends a chunk of kind {}", static_cast<std::uint32_t>(chunk.kind)));
-}
-
-void Channel::note_end() {
-  peer_ended_ = true;
-  end();
-  signal_.hang_up();
-}
-
-ssize_t Channel::read(std::span<const iovec> to) {
-  if (is_cut_) return -1;
-  const std::size_t done = queue_.read(to);
-  if (!queue_.is_readable()) signal_.set_readable(false);
-  if (done == 0) return is_over() && queue_.is_empty() ? -1 : 0;
-  give_credit(done);
-  return static_cast<ssize_t>(done);
-}
-
-void Channel::give_credit(std::size_t bytes) {
-  uncredited_ += bytes;
-  if (uncredited_ < kCreditAt || is_over()) return;
-  send(ChunkKind::kCredit, static_cast<std::uint32_t>(std::exchange(uncredited_, 0)), {});
 }
 
 ssize_t Channel::write(std::span<const iovec> from) {
   const std::size_t all = bytes_of(from);
   std::size_t done = 0;
   std::array<iovec, kMostParts> parts;
-  while (done < all && credit_ > 0) {
-    if (is_over()) return -1;
-    const auto payload =
-        slice(from, done, std::min({all - done, credit_, std::size_t{kMostInChunk}}), parts);
-    const std::size_t bytes = bytes_of(payload);
-    const bool is_large = uses_rendezvous_ && bytes >= kLargeFrom;
-    if (!(is_large ? send_large(payload, bytes)
-                   : send(ChunkKind::kData, static_cast<std::uint32_t>(bytes), payload)))
-      return -1;
+  while (done < all && !is_over()) {
+    is_full_ = room() < kLeastRoom;
+    if (is_full_) break;
+    const auto data = slice(from, done, std::min(all - done, most_), parts);
+    if (!send(MessageKind::kData, data)) return -1;
+    const std::size_t bytes = bytes_of(data);
     done += bytes;
-    credit_ -= bytes;
+    sent_ += bytes + kMessageCost;
   }
-  if (is_over()) return -1;
-  if (done == 0) signal_.set_writable(false);
-  return static_cast<ssize_t>(done);
+  return is_over() ? -1 : static_cast<ssize_t>(done);
 }
 
-void Channel::fail(std::string why) {
-  if (failure_.empty()) failure_ = std::move(why);
-  queue_.forget_missing();
-  signal_.hang_up();
+void Channel::sent(bool is_complete) {
+  --sending_;
+  if (!is_complete) fail("a message was not sent");
 }
 
 void Channel::end() {
-  if (!std::exchange(has_ended_, true)) send(ChunkKind::kEnd, 0, {});
+  if (!std::exchange(has_ended_, true)) send(MessageKind::kEnd, {});
+}
+
+// ---- receiving
+
+bool Channel::take(const MessageHeader& header, void* data, std::size_t bytes, bool is_offer) {
+  if (is_finished()) return false;
+  const bool is_data = header.kind == MessageKind::kData;
+  if (header.kind < MessageKind::kData || header.kind > MessageKind::kCredit ||
+      is_data != (bytes != 0) || bytes > kMostInMessage)
+    fail("it sends a message of another kind");
+  else if (header.taken > sent_)
+    fail("it has taken what was not sent");
+  if (is_finished()) return false;
+  peer_taken_ = std::max(peer_taken_, header.taken);
+  if (!std::exchange(is_open_, true) || (is_full_ && room() >= kLeastRoom)) tell_change();
+  return header.kind != MessageKind::kCredit && take_numbered(header, data, bytes, is_offer);
+}
+
+bool Channel::take_numbered(const MessageHeader& header, void* data, std::size_t bytes,
+                            bool is_offer) {
+  const std::uint64_t place = header.number - next_;
+  if (place < kMostNumbers && arrivals_.size() <= place) arrivals_.resize(place + 1);
+  if (place >= kMostNumbers || arrivals_[place].channel != nullptr) {
+    fail("it sends a message that is not its next");
+    return false;
+  }
+  if (bytes != 0 && unread_ + bytes + kMessageCost > kWindow) {
+    fail("it sends more than it was allowed to");
+    return false;
+  }
+  Arrival& arrival = arrivals_[place];
+  arrival.channel = this;
+  arrival.bytes = bytes;
+  arrival.is_end = header.kind == MessageKind::kEnd;
+  if (bytes != 0) unread_ += bytes + kMessageCost;
+  // After a cut only the peer's end matters.
+  const bool is_kept = bytes != 0 && !is_cut_;
+  if (is_kept && is_offer) {
+    ++fetching_;
+    worker_.fetch(data, arrival);
+    return true;
+  }
+  if (is_kept) arrival.held = data;
+  arrival.is_here = true;
+  note_here();
+  return is_kept;
+}
+
+void Channel::fetched(Arrival& arrival, bool is_complete) {
+  --fetching_;
+  arrival.is_here = is_complete;
+  if (!is_complete) fail("a large message did not come");
+  if (is_cut_ || !is_complete) release(arrival);
+  note_here();
+}
+
+// Moves on to the first message that has not arrived completely.
+void Channel::note_here() {
+  const bool was_readable = is_readable();
+  while (whole_ - next_ < arrivals_.size() && arrivals_[whole_ - next_].is_here) {
+    if (arrivals_[whole_ - next_].is_end) peer_ended_ = true;
+    ++whole_;
+  }
+  if (peer_ended_) end();
+  // The caller does not read after a cut.
+  while (is_cut_ && next_ != whole_) pop();
+  if (peer_ended_ || (!was_readable && !is_reading_ && is_readable())) tell_change();
+}
+
+bool Channel::is_readable() const {
+  return next_ != whole_ && !arrivals_.front().is_end;
+}
+
+ssize_t Channel::read(std::span<const iovec> to) {
+  if (is_cut_) return -1;
+  std::size_t done = 0;
+  for (const iovec& place : to) {
+    auto* target = static_cast<std::byte*>(place.iov_base);
+    for (std::size_t room = place.iov_len; room > 0 && is_readable();) {
+      const Arrival& first = arrivals_.front();
+      const auto* from = static_cast<const std::byte*>(
+          first.buffer == nullptr ? first.held : first.buffer->bytes.get());
+      const std::size_t bytes = std::min(room, first.bytes - read_);
+      std::memcpy(target, from + read_, bytes);
+      target += bytes;
+      room -= bytes;
+      done += bytes;
+      read_ += bytes;
+      if (read_ == first.bytes) pop();
+    }
+  }
+  if (taken_ - told_ >= kTellAt && !is_over()) send_credit();
+  if (done == 0 && is_over()) return -1;
+  return static_cast<ssize_t>(done);
+}
+
+// The first message was read, or is not needed.
+void Channel::pop() {
+  Arrival& first = arrivals_.front();
+  if (first.bytes != 0) {
+    taken_ += first.bytes + kMessageCost;
+    unread_ -= first.bytes + kMessageCost;
+  }
+  release(first);
+  read_ = 0;
+  ++next_;
+  arrivals_.pop_front();
+}
+
+void Channel::release(Arrival& arrival) {
+  if (arrival.held != nullptr) worker_.release(std::exchange(arrival.held, nullptr));
+  if (arrival.buffer != nullptr) std::exchange(arrival.buffer, nullptr)->give_back();
+}
+
+// ---- the end
+
+void Channel::fail(std::string why) {
+  if (failure_.empty()) failure_ = std::move(why);
+  tell_change();
 }
 
 void Channel::cut() {
-  if (is_cut_) return;
+  if (std::exchange(is_cut_, true)) return;
+  on_change_ = nullptr;
   if (failure_.empty() && endpoint_ != nullptr) end();
-  is_cut_ = true;
-  queue_.clear();
-  if (peer_ends_ && !peer_ended_) note_end();
-  signal_.hang_up();
+  for (Arrival& arrival : arrivals_)
+    if (arrival.is_here) release(arrival);
+  while (next_ != whole_) pop();
 }
 
 bool Channel::may_close(const Deadline& limit) const {
-  // UCX's buffers must first return to their endpoint.
-  if (!is_cut_) return !failure_.empty() && queue_.is_empty();
+  // Unread bytes stay readable after a failure, without the endpoint.
+  if (!is_cut_) return !failure_.empty();
   return is_finished() || limit.has_passed();
 }
 

@@ -1,67 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection: chunks over a UCX stream (chunk.h), and large payloads beside it (rendezvous.h).
+// One connection over UCX: bytes in messages. UCX keeps no order among them, so they have numbers.
+//
+//   data     bytes of the ByteStream
+//   end      nothing follows; the peer answers with an end when all before it have arrived
+//   credit   without a number: only says how much the sender of it has taken, as each message does
+//
+// The listening side sends a credit first: the connection is open.
 #pragma once
 
 #include <ucp/api/ucp.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "core/clock.h"
 #include "transport/message/carrier.h"
-#include "transport/message/ucx/chunk.h"
-#include "transport/message/ucx/poll_signal.h"
-#include "transport/message/ucx/receive_queue.h"
+#include "transport/message/ucx/buffer_pool.h"
 
 namespace memspan::ucx {
+
+// Costs of messages that may be on their way or unread in one direction.
+inline constexpr std::size_t kWindow = std::size_t{4} << 20;
+// The cost of a message beside its bytes: UCX keeps a small one in a buffer of some KiB.
+inline constexpr std::size_t kMessageCost = std::size_t{2} << 10;
+
+enum class MessageKind : std::uint64_t { kData = 0x6d73'7011, kEnd, kCredit };
+struct MessageHeader {
+  MessageKind kind;
+  std::uint64_t number;
+  std::uint64_t taken;  // costs of all messages that the receiver's caller has read
+};
+
+class Channel;
+
+// A message with a number that has arrived. UCX or a buffer of our own has the bytes.
+struct Arrival {
+  Channel* channel = nullptr;  // null: none has this number yet
+  std::size_t bytes = 0;
+  void* held = nullptr;                  // bytes that UCX holds
+  BufferPool::Buffer* buffer = nullptr;  // for bytes that UCX fetches
+  bool is_end = false;
+  bool is_here = false;
+};
 
 // The UCX functions for a channel.
 class ChannelWorker {
  public:
   virtual ~ChannelWorker() = default;
-  // Sends a chunk with its payload; the bytes are copied. False when the endpoint has failed.
-  virtual bool post(ucp_ep_h endpoint, Chunk chunk, std::span<const iovec> payload) = 0;
-  // Returns a buffer of the endpoint's stream to UCX.
-  virtual void release(ucp_ep_h endpoint, void* buffer) = 0;
-  // As in Rendezvous: send, fetch, drop.
-  virtual bool post_large(ucp_ep_h endpoint, std::uint64_t number,
-                          std::span<const iovec> payload) = 0;
-  virtual void fetch(void* message, Landing& landing) = 0;
-  virtual void drop(void* message) = 0;
+  // Sends a message; the bytes are copied. False when the endpoint has failed.
+  virtual bool post(Channel& channel, const MessageHeader& header, std::span<const iovec> data) = 0;
+  // Fetches the bytes of a large message; Channel::fetched() follows, or has already been called.
+  virtual void fetch(void* offer, Arrival& arrival) = 0;
+  // Returns bytes that UCX holds.
+  virtual void release(void* held) = 0;
 };
 
-// The caller holds the worker's mutex, except for descriptor().
+// One thread at a time.
 class Channel {
  public:
-  Channel(ChannelWorker& worker, PollSignal signal)
-      : worker_(worker), signal_(std::move(signal)), queue_(*this) {}
+  // Sends `most` bytes in a message.
+  explicit Channel(ChannelWorker& worker, std::size_t most = kMostInMessage)
+      : worker_(worker), most_(most) {}
 
-  int descriptor() const { return signal_.descriptor(); }
   ChannelWorker& worker() { return worker_; }
   ucp_ep_h endpoint() const { return endpoint_; }
   void set_endpoint(ucp_ep_h endpoint) { endpoint_ = endpoint; }
+  void on_change(std::function<void()> call) { on_change_ = std::move(call); }
 
   // For the listening side.
   void open();
-  // For the connecting side: not writable until the peer has opened.
-  void await_open() { signal_.set_writable(false); }
   bool is_open() const { return is_open_; }
-  // From now on large payloads are sent by rendezvous.
-  void use_rendezvous() { uses_rendezvous_ = true; }
 
-  // Takes received bytes in a UCX buffer. False if the buffer is no longer needed.
-  bool take(void* buffer, std::size_t bytes);
-  // Takes the offer of a large payload. True if it is fetched, now or later.
-  bool take_large(std::uint64_t number, void* message, std::size_t bytes);
-  // A large payload has arrived; or why not.
-  void landed(std::string_view failure);
-  // As in ByteStream: 0 if nothing has arrived or there is no credit.
+  // Takes a message from UCX. True: the channel keeps `data`, which is an offer of bytes to fetch,
+  // or the bytes themselves.
+  bool take(const MessageHeader& header, void* data, std::size_t bytes, bool is_offer);
+  void fetched(Arrival& arrival, bool is_complete);
+  // As in ByteStream: 0 if nothing has arrived or the window is full.
   ssize_t read(std::span<const iovec> to);
   ssize_t write(std::span<const iovec> from);
+  bool is_readable() const;
+  // While its caller is about to read, new bytes do not count as a change.
+  void set_reading(bool is_reading) { is_reading_ = is_reading; }
 
   // UCX reports a failure, or the peer broke the protocol.
   void fail(std::string why);
@@ -74,36 +97,52 @@ class Channel {
   // Whether the endpoint is no longer needed. After a cut it is needed until the peer has ended, or
   // until `limit`.
   bool may_close(const Deadline& limit) const;
+  // Whether UCX uses its buffers, or may report their ends.
+  bool is_in_use() const { return fetching_ + sending_ > 0; }
+  // UCX sends a message after post().
+  void begin_sending() { ++sending_; }
+  void sent(bool is_complete);
 
  private:
-  std::size_t take_header(const std::byte* at, std::size_t bytes);
-  void handle(const Chunk& chunk);
-  bool send(ChunkKind kind, std::uint32_t value, std::span<const iovec> payload);
-  bool send_large(std::span<const iovec> payload, std::size_t bytes);
-  void announce(std::size_t bytes);
-  void note_end();
+  bool take_numbered(const MessageHeader& header, void* data, std::size_t bytes, bool is_offer);
+  void note_taken(std::uint64_t taken);
+  void note_here();
+  bool send(MessageKind kind, std::span<const iovec> data);
+  bool send_credit() { return send(MessageKind::kCredit, {}); }
+  std::size_t room() const { return kWindow - (sent_ - peer_taken_); }
   void end();
+  void pop();
+  void release(Arrival& arrival);
   bool is_over() const { return is_cut_ || is_finished(); }
-  void give_credit(std::size_t bytes);
+  void tell_change() {
+    if (on_change_) on_change_();
+  }
 
   ChannelWorker& worker_;
-  PollSignal signal_;
+  const std::size_t most_;
   ucp_ep_h endpoint_ = nullptr;
+  std::function<void()> on_change_;
   bool is_open_ = false;
+  bool is_reading_ = false;
   bool is_cut_ = false;
-  bool uses_rendezvous_ = false;
   bool has_ended_ = false;  // an end was sent
-  bool peer_ends_ = false;  // but some bytes have not arrived
   bool peer_ended_ = false;
   std::string failure_;
 
-  std::array<std::byte, kChunkBytes> header_{};
-  std::size_t header_bytes_ = 0;
-  std::size_t payload_left_ = 0;  // of the current chunk
-  ReceiveQueue queue_;
-  std::uint64_t large_sent_ = 0;
-  std::size_t uncredited_ = 0;    // read, not yet credited
-  std::size_t credit_ = kWindow;  // bytes that may be sent
+  std::deque<Arrival> arrivals_;  // from the number next_ on
+  std::uint64_t next_ = 0;        // the first that is not read completely
+  std::uint64_t whole_ = 0;       // the first that has not arrived completely
+  std::size_t read_ = 0;          // bytes of the message next_
+  std::size_t unread_ = 0;        // costs of arrivals_
+  int fetching_ = 0;
+  int sending_ = 0;
+  std::uint64_t taken_ = 0;  // costs of messages that were read
+  std::uint64_t told_ = 0;   // of that, what was sent to the peer
+
+  std::uint64_t number_ = 0;  // of the next message
+  std::uint64_t sent_ = 0;    // costs
+  std::uint64_t peer_taken_ = 0;
+  bool is_full_ = false;  // write() sent nothing
 };
 
 }  // namespace memspan::ucx

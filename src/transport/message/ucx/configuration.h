@@ -4,9 +4,11 @@
 
 #include <ucp/api/ucp.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "core/environment.h"
 #include "core/status.h"
 
 namespace memspan::ucx {
@@ -14,14 +16,20 @@ namespace memspan::ucx {
 // Translates UCX's statuses: "`what`: Unreachable".
 Status from_ucs(std::string_view what, ucs_status_t status);
 
-// With streams and wake-ups, and active messages if it `has_messages`. It does not request
-// one-sided operations, so no handler of them listens. `device`: the only network device, unless
-// UCX_NET_DEVICES is set; empty: any.
-Result<ucp_context_h> create_context(const std::string& device, bool has_messages);
+// Allowed unless UCX_TLS is set. Processes that share memory with this one use the
+// transport "mapped".
+inline constexpr const char* kTransports = "^posix,sysv,cma";
 
-// With only one-sided operations and wake-ups, on all devices and without TCP. kNotSupported if UCX
-// may use only TCP.
-Result<ucp_context_h> create_native_context();
+// Whether a network may move bytes by itself. A named device is a network interface, over which UCX
+// uses TCP.
+bool has_rdma(const std::string& device);
+
+// With UCP_FEATURE_*, and nothing else, so no handler of other operations listens. `device`: the
+// only network device, unless UCX_NET_DEVICES is set; empty: any. Without RDMA all is eager, unless
+// UCX_RNDV_THRESH is set: all else copies bytes in pieces, which rendezvous only delays.
+Result<ucp_context_h> create_context(std::uint64_t features, const std::string& device,
+                                     const std::string& transports = environment_or("UCX_TLS",
+                                                                                    kTransports));
 
 // While it lives, UCX logs nothing in this thread: attempts may fail, and the caller reports the
 // result.

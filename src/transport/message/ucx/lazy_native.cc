@@ -1,14 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/message/ucx/lazy_native.h"
 
+#include <sys/epoll.h>
+
 namespace memspan::ucx {
+
+// Without an epoll it can neither watch the streams, which listening reports.
+LazyNative::LazyNative(int streams) : gate_(::epoll_create1(EPOLL_CLOEXEC)) {
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  if (::epoll_ctl(gate_.get(), EPOLL_CTL_ADD, streams, &event) != 0) gate_.reset();
+}
 
 Result<NativeWorker*> LazyNative::worker() {
   if (NativeWorker* const there = worker_.load(std::memory_order_acquire)) return there;
   MutexLock lock(mutex_);
   if (made_ != nullptr) return made_.get();
   if (!failure_.is_ok()) return failure_;  // it is tried once
-  auto made = NativeWorker::create(streams_->descriptor());
+  auto made = NativeWorker::create(gate_.get());
   if (!made.is_ok()) {
     failure_ = made.status();
     return failure_;

@@ -6,18 +6,21 @@
 #include <atomic>
 #include <memory>
 
+#include "core/fd.h"
 #include "core/mutex.h"
 #include "transport/message/native_access.h"
 #include "transport/message/ucx/native_worker.h"
-#include "transport/message/ucx/worker.h"
 
 namespace memspan::ucx {
 
 class LazyNative final : public NativeAccess {
  public:
-  // The descriptor of `streams` wakes the engine.
-  explicit LazyNative(std::shared_ptr<Worker> streams) : streams_(std::move(streams)) {}
+  // `streams`: the descriptor of the carrier's other worker.
+  explicit LazyNative(int streams);
 
+  // For both: an epoll, which the engine watches.
+  int descriptor() const { return gate_.get(); }
+  NativeAccess* access() { return this; }
   Result<std::string> key(std::byte* base, std::size_t bytes) override;
   void retract(std::byte* base, std::size_t bytes) override;
   Result<std::unique_ptr<NativeMemory>> open(std::string_view key) override;
@@ -28,7 +31,7 @@ class LazyNative final : public NativeAccess {
  private:
   Result<NativeWorker*> worker() MEMSPAN_EXCLUDES(mutex_);
 
-  const std::shared_ptr<Worker> streams_;  // shared with the carrier, its listener and streams
+  Fd gate_;
   Mutex mutex_;
   Status failure_ MEMSPAN_GUARDED_BY(mutex_);
   std::shared_ptr<NativeWorker> made_ MEMSPAN_GUARDED_BY(mutex_);  // shared with its pieces

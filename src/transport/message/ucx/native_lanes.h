@@ -12,16 +12,7 @@ namespace memspan::ucx {
 // remains.
 std::string without_tcp(std::string_view transports);
 
-// A value.
-struct NativeLanes {
-  // A network that writes to any registered memory; or empty.
-  std::string network;
-  // Shared memory, which reaches only memory of some kinds; or empty.
-  std::string shared;
-};
-
-// Finds the lanes of an endpoint in the output of ucp_ep_print_info(): UCX 1.13 has no other
-// interface. Unreadable lines name no lane, and unknown transports are not native.
-NativeLanes native_lanes(std::string_view endpoint_info);
+// Whether a network of that name writes to any registered memory. Unknown ones are not native.
+bool is_native_network(std::string_view transport);
 
 }  // namespace memspan::ucx

@@ -7,7 +7,7 @@
 
 #include "core/bytes.h"
 #include "transport/message/ucx/configuration.h"
-#include "transport/message/ucx/endpoint_lanes.h"
+#include "transport/message/ucx/native_lanes.h"
 #include "transport/message/ucx/request.h"
 
 namespace memspan::ucx {
@@ -23,6 +23,27 @@ constexpr auto kCloseLimit = std::chrono::seconds(2);
 Status unreachable(std::string_view why) {
   return {Code::kNotSupported,
           fmt::format("UCX cannot reach the memory of that process directly: {}", why)};
+}
+
+// All devices, and no TCP.
+Result<ucp_context_h> create_native_context() {
+  const std::string transports = without_tcp(environment_or("UCX_TLS", kTransports));
+  if (transports.empty()) return Status(Code::kNotSupported, "UCX_TLS names nothing but TCP");
+  return create_context(UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP, "", transports);
+}
+
+// The native network that an endpoint uses; or empty. UCX before 1.14 does not report it.
+std::string network_of([[maybe_unused]] ucp_ep_h endpoint) {
+#if UCP_API_VERSION >= UCP_VERSION(1, 14)
+  std::array<ucp_transport_entry_t, 32> entries{};
+  ucp_ep_attr_t attributes{};
+  attributes.field_mask = UCP_EP_ATTR_FIELD_TRANSPORTS;
+  attributes.transports = {entries.data(), entries.size(), sizeof entries[0]};
+  if (ucp_ep_query(endpoint, &attributes) != UCS_OK) return {};
+  for (unsigned i = 0; i < attributes.transports.num_entries; ++i)
+    if (is_native_network(entries[i].transport_name)) return entries[i].transport_name;
+#endif
+  return {};
 }
 
 }  // namespace
@@ -158,18 +179,18 @@ Result<std::unique_ptr<NativeMemory>> NativeWorker::open(std::string_view key) {
   ucp_rkey_h opened = nullptr;
   const ucs_status_t status = ucp_ep_rkey_unpack(endpoint.handle, packed.data(), &opened);
   if (status != UCS_OK) return unreachable(ucs_status_string(status));
-  const NativeLanes lanes = lanes_of(endpoint.handle);
-  // A shared-memory lane reaches only memory made for it; UCX would emulate the rest over it.
+  const std::string network = network_of(endpoint.handle);
+  // Shared memory reaches only memory made for it; UCX would emulate the rest over it.
   void* mapped = nullptr;
-  const bool is_shared = !lanes.shared.empty() && ucp_rkey_ptr(opened, base, &mapped) == UCS_OK;
+  const bool is_shared = ucp_rkey_ptr(opened, base, &mapped) == UCS_OK;
   progress_and_arm();
-  if (!is_shared && lanes.network.empty()) {
+  if (!is_shared && network.empty()) {
     ucp_rkey_destroy(opened);
     return unreachable("its transports need the peer's processor");
   }
   return std::unique_ptr<NativeMemory>(
       std::make_unique<Piece>(shared_from_this(), std::move(connected).value(), opened, base,
-                              is_shared ? lanes.shared : lanes.network, is_shared));
+                              is_shared ? "shared memory" : network, is_shared));
 }
 
 // Keys of an endpoint closed by force point to it, so they stay with UCX until the worker ends.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams over UCX, which uses the network's features (docs/design/0009-ucx-carrier.md). Only a
-// module is linked with UCX; the first carrier loads it.
+// Streams over active messages of UCX, which uses the network's features
+// (docs/design/0009-ucx-carrier.md). Only a module is linked with UCX; the first carrier loads it.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,10 @@ struct UcxOptions {
   // The only network device that UCX uses; empty: all that it finds.
   std::string device = {};
   TrustedNetworks trusted = {};  // no connections to peers elsewhere
-  // Large transfers are native if the network has one-sided access. Only without a `device`,
-  // because then the whole fabric is trusted: UCX picks the network for them.
+  // Large transfers are native if the network has one-sided access (in builds with
+  // MEMSPAN_NATIVE_RMA). Only without a `device`, because then the whole fabric is trusted: UCX
+  // picks the network for them.
   bool is_native = false;
-  // Whether streams send large payloads by rendezvous. Default: if a network reads or writes memory
-  // by itself.
-  enum class Rendezvous : std::uint8_t { kNever, kWhereNative, kAlways };
-  Rendezvous rendezvous = Rendezvous::kWhereNative;
 };
 
 // Ok for an address that UCX may use.

@@ -2,15 +2,32 @@
 // The carrier, and the only symbol that libmemspan_ucx.so exports.
 #include <fmt/format.h>
 
-#include "transport/message/ucx/lazy_native.h"
 #include "transport/message/ucx/ucx_carrier.h"
 #include "transport/message/ucx/worker.h"
+#ifdef MEMSPAN_NATIVE_RMA
+#include "transport/message/ucx/lazy_native.h"
+#endif
 
 namespace memspan {
 namespace {
 
+#ifdef MEMSPAN_NATIVE_RMA
+using Native = ucx::LazyNative;
+#else
+// A build without one-sided access.
+class Native {
+ public:
+  explicit Native(int descriptor) : descriptor_(descriptor) {}
+  int descriptor() const { return descriptor_; }
+  void progress() {}
+  NativeAccess* access() { return nullptr; }
+
+ private:
+  const int descriptor_;
+};
+#endif
+
 using ucx::Channel;
-using ucx::LazyNative;
 using ucx::SocketAddress;
 using ucx::Worker;
 
@@ -22,7 +39,9 @@ class UcxStream final : public ByteStream {
       : worker_(std::move(worker)), channel_(std::move(channel)) {}
   ~UcxStream() override { cut(); }
 
-  int descriptor() const override { return channel_->descriptor(); }
+  int descriptor() const override { return -1; }
+  void on_change(std::function<void()> call) override { channel_->on_change(std::move(call)); }
+  bool has_buffered() const override { return channel_->is_readable(); }
   ssize_t receive(std::span<const iovec> to) override { return worker_->receive(*channel_, to); }
   ssize_t send(std::span<const iovec> from) override { return worker_->send(*channel_, from); }
   void cut() override { worker_->cut(*channel_); }
@@ -40,7 +59,8 @@ class UcxOpening final : public Opening {
     if (channel_ != nullptr) worker_->cut(*channel_);
   }
 
-  int descriptor() const override { return channel_->descriptor(); }
+  int descriptor() const override { return -1; }
+  void on_change(std::function<void()> call) override { channel_->on_change(std::move(call)); }
   Result<std::unique_ptr<ByteStream>> step() override {
     MEMSPAN_TRY_ASSIGN(const bool is_open, worker_->opens(*channel_), address_);
     if (!is_open) return std::unique_ptr<ByteStream>();
@@ -55,12 +75,12 @@ class UcxOpening final : public Opening {
 
 class UcxListener final : public Listener {
  public:
-  UcxListener(std::shared_ptr<Worker> worker, std::shared_ptr<LazyNative> native,
-              std::string address)
+  UcxListener(std::shared_ptr<Worker> worker, std::shared_ptr<Native> native, std::string address)
       : worker_(std::move(worker)), native_(std::move(native)), address_(std::move(address)) {}
 
-  int descriptor() const override { return worker_->descriptor(); }
+  int descriptor() const override { return native_->descriptor(); }
   bool moves_streams() const override { return true; }
+  bool prepare_sleep() override { return worker_->prepare_sleep(); }
   std::string address() const override { return address_; }
   std::unique_ptr<ByteStream> accept() override {
     native_->progress();
@@ -70,8 +90,8 @@ class UcxListener final : public Listener {
   }
 
  private:
-  const std::shared_ptr<Worker> worker_;      // shared with the carrier and the streams
-  const std::shared_ptr<LazyNative> native_;  // shared with the carrier
+  const std::shared_ptr<Worker> worker_;  // shared with the carrier and the streams
+  const std::shared_ptr<Native> native_;  // shared with the carrier
   const std::string address_;
 };
 
@@ -80,7 +100,7 @@ class UcxCarrier final : public Carrier {
   UcxCarrier(UcxOptions options, std::shared_ptr<Worker> worker)
       : options_(std::move(options)),
         worker_(std::move(worker)),
-        native_(std::make_shared<LazyNative>(worker_)) {}
+        native_(std::make_shared<Native>(worker_->descriptor())) {}
 
   std::string_view name() const override { return "ucx"; }
 
@@ -112,13 +132,13 @@ class UcxCarrier final : public Carrier {
   }
 
   NativeAccess* native() override {
-    return options_.is_native && options_.device.empty() ? native_.get() : nullptr;
+    return options_.is_native && options_.device.empty() ? native_->access() : nullptr;
   }
 
  private:
   const UcxOptions options_;
-  const std::shared_ptr<Worker> worker_;      // shared with the listener and the streams
-  const std::shared_ptr<LazyNative> native_;  // shared with the listener
+  const std::shared_ptr<Worker> worker_;  // shared with the listener and the streams
+  const std::shared_ptr<Native> native_;  // shared with the listener
 };
 
 Result<std::unique_ptr<Carrier>> make(const UcxOptions& options) {
