@@ -15,12 +15,16 @@ namespace {
 
 constexpr int kNotRead = -1;  // the environment says it at the first line
 
-std::atomic<LogSink> caller_sink{nullptr};
-std::atomic<int> least_level{kNotRead};
+struct LogState {
+  std::atomic<LogSink> caller_sink{nullptr};
+  std::atomic<int> least_level{kNotRead};
+  std::string prefix = "memspan: ";
+};
+
 // Never destroyed: lines may still come from exit handlers.
-std::string& prefix() {
-  static std::string* const text = new std::string("memspan: ");
-  return *text;
+LogState& log_state() {
+  static LogState* const only = new LogState;
+  return *only;
 }
 
 Result<LogLevel> level_from_environment() {
@@ -44,11 +48,11 @@ Result<LogLevel> level_from_environment() {
 
 void log_line(LogLevel level, std::string_view line) {
   if (level < log_level()) return;
-  if (LogSink callback = caller_sink.load(std::memory_order_acquire)) {
+  if (LogSink callback = log_state().caller_sink.load(std::memory_order_acquire)) {
     callback(static_cast<int>(level), std::string(line).c_str());
     return;
   }
-  const std::string text = fmt::format("{}{}\n", prefix(), line);
+  const std::string text = fmt::format("{}{}\n", log_state().prefix, line);
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
@@ -71,26 +75,27 @@ Status check_log_environment() {
 }
 
 void set_log_level(LogLevel level) {
-  least_level.store(static_cast<int>(level), std::memory_order_relaxed);
+  log_state().least_level.store(static_cast<int>(level), std::memory_order_relaxed);
 }
 
 LogLevel log_level() {
-  int level = least_level.load(std::memory_order_relaxed);
+  int level = log_state().least_level.load(std::memory_order_relaxed);
   if (level == kNotRead) {
     const auto asked = level_from_environment();
     const LogLevel first = asked.is_ok() ? *asked : LogLevel::kWarn;
     // If another thread has set it first, `level` is now that one.
-    if (least_level.compare_exchange_strong(level, static_cast<int>(first))) return first;
+    if (log_state().least_level.compare_exchange_strong(level, static_cast<int>(first)))
+      return first;
   }
   return static_cast<LogLevel>(level);
 }
 
 void set_log_sink(LogSink sink) {
-  caller_sink.store(sink, std::memory_order_release);
+  log_state().caller_sink.store(sink, std::memory_order_release);
 }
 
 void set_log_identity(std::string_view identity) {
-  prefix() = identity.empty() ? "memspan: " : fmt::format("memspan: {}: ", identity);
+  log_state().prefix = identity.empty() ? "memspan: " : fmt::format("memspan: {}: ", identity);
 }
 
 }  // namespace memspan
