@@ -65,14 +65,6 @@ MessageOptions no_options() {
   return options;
 }
 
-// More than a connection holds.
-std::vector<OutFrame> sixteen_puts(const std::vector<std::byte>& payload) {
-  return {16, OutFrame{{.type = FrameType::kPut,
-                        .payload = static_cast<std::uint32_t>(payload.size()),
-                        .region = {}},
-                       payload.data()}};
-}
-
 class ConnectionTest : public testing::Test {
  protected:
   ConnectionTest() : core_(no_options(), kSecret) {
@@ -112,6 +104,23 @@ class ConnectionTest : public testing::Test {
     ASSERT_TRUE(here_->submit({&kBye, 1}, nullptr).is_ok());
   }
 
+  // Sixteen, more than a connection holds.
+  void submit_puts() MEMSPAN_REQUIRES(core_.engine->turn) {
+    const std::vector<OutFrame> puts(16, put());
+    ASSERT_TRUE(peer_->submit(puts, &parcel_).is_ok());
+    ASSERT_GT(parcel_.frames, 1U);
+  }
+  OutFrame put() const {
+    return {{.type = FrameType::kPut,
+             .payload = static_cast<std::uint32_t>(payload_.size()),
+             .region = {}},
+            payload_.data()};
+  }
+  // A frame that is sent later is damaged.
+  void overwrite_payload() { std::fill(payload_.begin(), payload_.end(), std::byte{0}); }
+
+  std::vector<std::byte> payload_ = std::vector<std::byte>(1 << 20, std::byte{0x5a});
+  Parcel parcel_;  // of submit_puts()
   int busy_times_ = 0;
   Heard peers_;
   Heard heard_;
@@ -123,11 +132,9 @@ class ConnectionTest : public testing::Test {
 TEST_F(ConnectionTest, APeersLastFramesAreHandledAfterASendThatFailed) {
   const Turn turn(*core_.engine);
   end_peer();
-  std::vector<std::byte> payload(1 << 20);
-  Parcel parcel;
-  const OutFrame put{{.type = FrameType::kPut, .payload = 1 << 20, .region = {}}, payload.data()};
+  const OutFrame out = put();
   EXPECT_TRUE(serve_until([&] {
-    EXPECT_TRUE(here_->submit({&put, 1}, &parcel).is_ok());
+    EXPECT_TRUE(here_->submit({&out, 1}, &parcel_).is_ok());
     return heard_.ended.has_value();
   }));
   EXPECT_EQ(heard_.ended->code(), Code::kPeerLost);
@@ -145,26 +152,18 @@ TEST_F(ConnectionTest, AGoodbyeArrivesAlthoughTheStreamIsBusyForAMoment) {
 // More than a connection holds; the receiver is slower.
 TEST_F(ConnectionTest, PayloadsStayWithTheirCallerUntilTheyAreSent) {
   const Turn turn(*core_.engine);
-  std::vector<std::byte> payload(1 << 20, std::byte{0x5a});
-  const std::vector<OutFrame> puts = sixteen_puts(payload);
-  Parcel parcel;
-  ASSERT_TRUE(peer_->submit(puts, &parcel).is_ok());
-  EXPECT_GT(parcel.frames, 0U);
-  EXPECT_TRUE(serve_until([&] { return parcel.frames == 0; }));
-  std::fill(payload.begin(), payload.end(), std::byte{0});
+  submit_puts();
+  EXPECT_TRUE(serve_until([&] { return parcel_.frames == 0; }));
+  overwrite_payload();
   EXPECT_TRUE(serve_until([&] { return heard_.puts == 16; }));
   EXPECT_FALSE(heard_.is_damaged);
 }
 
 TEST_F(ConnectionTest, WithdrawnFramesAreNotSentAndTheConnectionIsIntact) {
   const Turn turn(*core_.engine);
-  std::vector<std::byte> payload(1 << 20, std::byte{0x5a});
-  const std::vector<OutFrame> puts = sixteen_puts(payload);
-  Parcel parcel;
-  ASSERT_TRUE(peer_->submit(puts, &parcel).is_ok());
-  ASSERT_GT(parcel.frames, 0U);
-  peer_->withdraw(parcel);
-  std::fill(payload.begin(), payload.end(), std::byte{0});
+  submit_puts();
+  peer_->withdraw(parcel_);
+  overwrite_payload();
   ASSERT_TRUE(peer_->submit({&kBye, 1}, nullptr).is_ok());
   EXPECT_TRUE(serve_until([&] { return heard_.goodbyes == 1; }));
   EXPECT_LT(heard_.puts, 16);
@@ -174,37 +173,29 @@ TEST_F(ConnectionTest, WithdrawnFramesAreNotSentAndTheConnectionIsIntact) {
 
 TEST_F(ConnectionTest, ControlGoesBeforeWhatWaits) {
   const Turn turn(*core_.engine);
-  std::vector<std::byte> payload(1 << 20, std::byte{0x5a});
-  const std::vector<OutFrame> puts = sixteen_puts(payload);
-  Parcel parcel;
-  ASSERT_TRUE(peer_->submit(puts, &parcel).is_ok());
-  ASSERT_GT(parcel.frames, 1U);
+  submit_puts();
   ASSERT_TRUE(peer_->submit_control(kBye).is_ok());
   EXPECT_TRUE(serve_until([&] { return heard_.goodbyes == 1; }));
   EXPECT_LT(heard_.puts, 16);
   EXPECT_TRUE(serve_until([&] { return heard_.puts == 16; }));
-  EXPECT_EQ(parcel.frames, 0U);
+  EXPECT_EQ(parcel_.frames, 0U);
   EXPECT_FALSE(heard_.is_damaged);
 }
 
 TEST_F(ConnectionTest, ControlIsBounded) {
   const Turn turn(*core_.engine);
-  std::vector<std::byte> payload(1 << 20, std::byte{0x5a});
-  const std::vector<OutFrame> puts = sixteen_puts(payload);
-  Parcel parcel;
-  ASSERT_TRUE(peer_->submit(puts, &parcel).is_ok());
+  submit_puts();
   Status sent;
-  for (int i = 0; i < 20 && sent.is_ok(); ++i) sent = peer_->submit_control(puts.front());
+  for (int i = 0; i < 20 && sent.is_ok(); ++i) sent = peer_->submit_control(put());
   EXPECT_EQ(sent.code(), Code::kPeerLost) << sent.to_string();
-  peer_->withdraw(parcel);
+  peer_->withdraw(parcel_);
 }
 
 TEST_F(ConnectionTest, WhatIsCopiedIsBounded) {
   const Turn turn(*core_.engine);
-  const std::vector<std::byte> payload(1 << 20, std::byte{0x5a});
-  const OutFrame put{{.type = FrameType::kPut, .payload = 1 << 20, .region = {}}, payload.data()};
+  const OutFrame out = put();
   Status sent;
-  for (int i = 0; i < 200 && sent.is_ok(); ++i) sent = peer_->submit({&put, 1}, nullptr);
+  for (int i = 0; i < 200 && sent.is_ok(); ++i) sent = peer_->submit({&out, 1}, nullptr);
   EXPECT_EQ(sent.code(), Code::kPeerLost) << sent.to_string();
 }
 
