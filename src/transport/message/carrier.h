@@ -30,7 +30,7 @@ class ByteStream {
   virtual int descriptor() const = 0;
   // For a stream without a descriptor: called, in calls of the carrier, when receive() or send()
   // may do more than the last time.
-  virtual void on_change(std::function<void()>) {}
+  virtual void on_change(const std::function<void()>&) {}
   // Bytes to request from the peer at a time: enough to keep it sending.
   virtual std::size_t window() const { return kFarWindow; }
   // Whether the ends still negotiate, so send() takes no bytes. Retry when the descriptor is
@@ -69,7 +69,7 @@ class Opening {
   // Call step() at first, when the descriptor is readable or writable, and at next(). Without a
   // descriptor as in ByteStream.
   virtual int descriptor() const = 0;
-  virtual void on_change(std::function<void()>) {}
+  virtual void on_change(const std::function<void()>&) {}
   virtual Clock::time_point next() const { return Clock::time_point::max(); }
   // Null: it is not open yet. kUnreachable: it never will be.
   virtual Result<std::unique_ptr<ByteStream>> step() = 0;

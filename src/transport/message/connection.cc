@@ -191,7 +191,7 @@ Status Connection::submit_control(const OutFrame& frame) {
 
 Status Connection::enqueue(Queue& queue, const OutFrame& out, Parcel* parcel, std::size_t most) {
   Queued queued{out, {}, parcel};
-  if (parcel == nullptr && out.frame.payload != 0) {
+  if (parcel == nullptr && out.payload != nullptr && out.frame.payload != 0) {
     if (queue.copied_bytes + out.frame.payload > most)
       return {Code::kPeerLost,
               fmt::format("it does not take what is sent: {} MiB are queued", most >> 20)};

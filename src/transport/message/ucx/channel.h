@@ -69,7 +69,7 @@ class Channel {
   ChannelWorker& worker() { return worker_; }
   ucp_ep_h endpoint() const { return endpoint_; }
   void set_endpoint(ucp_ep_h endpoint) { endpoint_ = endpoint; }
-  void on_change(std::function<void()> call) { on_change_ = std::move(call); }
+  void on_change(const std::function<void()>& call) { on_change_ = call; }
 
   // For the listening side.
   void open();

@@ -40,7 +40,7 @@ class UcxStream final : public ByteStream {
   ~UcxStream() override { cut(); }
 
   int descriptor() const override { return -1; }
-  void on_change(std::function<void()> call) override { channel_->on_change(std::move(call)); }
+  void on_change(const std::function<void()>& call) override { channel_->on_change(call); }
   bool has_buffered() const override { return channel_->is_readable(); }
   ssize_t receive(std::span<const iovec> to) override { return worker_->receive(*channel_, to); }
   ssize_t send(std::span<const iovec> from) override { return worker_->send(*channel_, from); }
@@ -60,7 +60,7 @@ class UcxOpening final : public Opening {
   }
 
   int descriptor() const override { return -1; }
-  void on_change(std::function<void()> call) override { channel_->on_change(std::move(call)); }
+  void on_change(const std::function<void()>& call) override { channel_->on_change(call); }
   Result<std::unique_ptr<ByteStream>> step() override {
     MEMSPAN_TRY_ASSIGN(const bool is_open, worker_->opens(*channel_), address_);
     if (!is_open) return std::unique_ptr<ByteStream>();
