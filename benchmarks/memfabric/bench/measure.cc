@@ -21,8 +21,8 @@ double seconds_of(const Call& call, long times) {
 // memspan chooses its way to copy among the first calls of a size (docs/design/0029). Calls of
 // hundreds of MiB end before that.
 void make_first_calls(const Call& call) {
-  constexpr int kMostCalls = 64;
-  constexpr double kMostSeconds = 0.3;
+  constexpr int kMostCalls = 80;
+  constexpr double kMostSeconds = 0.6;
   const double began = example::seconds_now();
   for (int i = 0; i < kMostCalls && example::seconds_now() - began < kMostSeconds; ++i) call();
 }

@@ -189,8 +189,8 @@ Ways find_ways() {
   return ways;
 }
 
-// Sizes from kMeasuredCopyBytes on, each four times as large as the one before.
-constexpr unsigned kSizes = 5;
+// Sizes from kMeasuredCopyBytes to 64 MiB, each twice as large as the one before.
+constexpr unsigned kSizes = 9;
 
 struct Copies {
   const Ways ways = find_ways();
@@ -204,8 +204,8 @@ Copies& copies() {
 }
 
 unsigned size_class_of(std::size_t bytes) {
-  const auto doubled = std::bit_width(bytes / kMeasuredCopyBytes) - 1;
-  return std::min(static_cast<unsigned>(doubled) / 2, kSizes - 1);
+  const auto doubled = static_cast<unsigned>(std::bit_width(bytes / kMeasuredCopyBytes)) - 1;
+  return std::min(doubled, kSizes - 1);
 }
 
 // The bytes of one turn of a trial: a copy of many bytes has all turns. Each begins at the same
@@ -289,8 +289,8 @@ std::vector<CopyRate> copy_rates() {
   for (unsigned size = 0; size < kSizes; ++size) {
     const CopyChoice& choice = copies().whole[size];
     if (choice.best_cost() != 0)
-      rates.push_back({kMeasuredCopyBytes << (2 * size), copy_ways()[choice.best()].name,
-                       choice.bytes_per_second()});
+      rates.push_back(
+          {kMeasuredCopyBytes << size, copy_ways()[choice.best()].name, choice.bytes_per_second()});
   }
   return rates;
 }
