@@ -140,7 +140,7 @@ no_engines=$(unless 'vLLM is not installed (scripts/engines_env.sh)' imports "$e
 no_product=$(unless 'matmul_allreduce is not built' test -x "$build/bin/matmul_allreduce")
 calls=$build/benchmarks/instructions/instructions_calls
 no_calls=${no_valgrind:-$(unless 'instructions_calls is not built' test -x "$calls")}
-no_one_sided=$(unless 'the build has no one-sided access (-DMEMSPAN_NATIVE_RMA=ON)' test -e "$build/tests/libtest_ucx_registrations.so")
+no_one_sided=$(unless 'the build has no one-sided access (-DMEMSPAN_NATIVE_RMA=ON)' grep -q '^MEMSPAN_NATIVE_RMA:BOOL=ON' "$build/CMakeCache.txt")
 
 if $quick; then
   step compare 120 '' python3 benchmarks/compare/compare.py --build "$build" --quick --rounds 1

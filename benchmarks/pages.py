@@ -313,13 +313,15 @@ def lines_of_misses(one):
 def measured_text(row):
     """In italics, where the run could not say."""
     value = ratio_text(row.ratio) if row.of == "ratio" else value_text(row.ours, row.unit)
+    if row.of == "ratio" and value == target_text(row):
+        value = f"{row.ratio:.3f}"
     value = f"*{value}*" if row.verdict() == "level" else value
     where = ", ".join(filter(None, [row.size, processes_text(row.processes)]))
     return f"{where}: {value}" if where else value
 
 
 def machines(_, records, page):
-    lines = [["machine", "cores and caches of a core", "kernel", "pages", "record"]]
+    lines = [["machine", "cores, caches", "kernel", "pages", "record"]]
     for name, one in records.items():
         found = one["machine"]
         huge = ", ".join(f"{kind} {mode}" for kind, mode in found["huge_pages"].items())
@@ -344,7 +346,9 @@ def sentence(bars):
     """The chart for readers that do not see it."""
     faster = sum(bar.times_as_fast >= 1 for bar in bars)
     middle = sorted(bar.times_as_fast for bar in bars)[len(bars) // 2]
-    return f"memspan is faster than OSHMEM in {faster} of {len(bars)} rows with two processes, and {middle:.1f} times as fast in the median row"
+    slower = [f"{bar.label} ({100 / bar.times_as_fast - 100:.0f} %)" for bar in bars if bar.times_as_fast < 0.995]
+    text = f"memspan is faster than OSHMEM in {faster} of {len(bars)} rows with two processes, and {middle:.1f} times as fast in the median row"
+    return text + (f"; OSHMEM is faster in {'; '.join(slower)}" if slower else "")
 
 
 def picture(_, records, page):

@@ -80,7 +80,7 @@ PROGRAMS = {
         ("bin/oshrun -n 2 --simulate-hosts 2 bin/hosts_barrier", "bin/oshrun -n 2 --simulate-hosts 2 bin/hosts_barrier 1 10", barrier),
     ]),
     "kernels": ("kernels on the host device", None, [("bin/oshrun -n 2 bin/kernels_bench", "bin/oshrun -n 2 bin/kernels_bench --short", kernels)]),
-    "reductions": ("sums of float32", "float32's sum", [("bin/reductions_bench --rounds 3", "bin/reductions_bench --short", reductions)]),
+    "reductions": ("float32's sums, for narrow types", "float32's sum", [("bin/reductions_bench --rounds 3", "bin/reductions_bench --short", reductions)]),
 }
 
 

@@ -70,7 +70,7 @@ def main():
     if chosen.record:
         command = f"python3 benchmarks/device/fused_matmul.py --build build --rounds {chosen.rounds}"
         versions = {"memspan": (record.ROOT / "VERSION").read_text().strip()}
-        record.add(chosen.record, "fused-matmul", record.table("a product without its sum", command, "unfused", versions, kept, busy=busy))
+        record.add(chosen.record, "fused-matmul", record.table("the product without its reduction", command, "unfused", versions, kept, busy=busy))
 
 
 if __name__ == "__main__":

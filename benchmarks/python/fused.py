@@ -147,7 +147,7 @@ def table(found, given):
             rows.append(record.of_rounds(f"{title}, next to {name}", "us", us["fused"], us[side], size=str(size), target=target))
     versions = {"memspan": __version__, "PyTorch": torch.__version__.partition("+")[0]}
     command = f"python benchmarks/python/fused.py --rounds {given.rounds} --ranks {given.ranks}"
-    return record.table("products fused with collectives", command, "product, then collective", versions, rows)
+    return record.table("a product, then its collective", command, "product, then collective", versions, rows)
 
 
 def main():
