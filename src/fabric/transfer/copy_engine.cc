@@ -274,6 +274,11 @@ Status CopyEngine::flush_remote() {
   }
   cursor_ = flushed_;
   if (status.code() == Code::kStale) remote_->is_stale = ++remote_->stale_count < kMostStale;
+  return name_loss(status);
+}
+
+// A peer that is gone is named, and how it ended; else the piece at which the copy failed.
+Status CopyEngine::name_loss(const Status& status) {
   if (status.code() == Code::kPeerLost) {
     peer_.note_lost();
     MEMSPAN_PASS(peer_.why_not_live());
@@ -292,7 +297,7 @@ Status CopyEngine::flush() {
   cursor_ = flushed_ = advanced(pieces_, flushed_, vector_.moved());
   if (status.code() == Code::kAuth || status.code() == Code::kNotSupported)
     begins_link_ = peer_.use_link(status);
-  return name_piece(status);
+  return name_loss(status);
 }
 
 }  // namespace memspan::transfer

@@ -84,6 +84,7 @@ class CopyEngine {
   [[gnu::cold]] Status explain(const CopyFault& fault, const Piece& piece,
                                const std::byte* mapped) const;
   Status name_piece(const Status& status) const;
+  Status name_loss(const Status& status);
   Status flush();
   Status flush_remote();
   Status look_up_again();
