@@ -55,6 +55,9 @@ int main(int argc, char** argv) {
   shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 2, 2, NULL, 0, &outer);
   shmemx_set_error_handler(remember);
   shmem_barrier_all();
+  /* Not before both have left that barrier, which would else tell of it, too. */
+  if (me != 1) shmem_long_atomic_add(&word[0], 1, 1);
+  if (me == 1) shmem_long_wait_until(&word[0], SHMEM_CMP_EQ, 2);
   if (me == 1) raise(SIGKILL);
   if (argc > 1 && strcmp(argv[1], "thread") == 0) leave_in_thread();
   if (argc > 1) {
