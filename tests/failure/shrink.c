@@ -60,12 +60,13 @@ int main(int count, char** arguments) {
     dead += two ? 2 : 1;
     for (;;) {
       shmem_team_t living = shrunk(team);
-      if (shmem_long_sum_reduce(living, &sum, &one, 1) == 0 && sum == pes - dead) {
-        team = living;
-        break;
-      }
-      /* The second was still alive when that team was made. */
+      /* More than that: the second was still alive when that team was made. Fewer: this call failed
+       * here, and another PE, in which it did not, has died since. */
+      const int is_over = shmem_long_sum_reduce(living, &sum, &one, 1) == 0 && sum <= pes - dead;
       team = living;
+      if (!is_over) continue;
+      dead = pes - (int)sum;
+      break;
     }
     check(shmem_team_n_pes(team) == pes - dead, "the team has the living");
     check(shmem_team_translate_pe(team, shmem_team_my_pe(team), SHMEM_TEAM_WORLD) == me,
