@@ -30,10 +30,10 @@ class Owner final : public AnswerSink {
     // Generations begin by chance; the input's are relative to them.
     id_ = regions_.add({.base = memory_.data() + kAround, .bytes = kRegionBytes, .number = 1})
               .value();
-    std::string greeting = bytes_of(Hello{1, "fuzz", peer_.nonce()}.frame());
-    seal(greeting, 0);
-    feed(greeting + "fuzz", kFrameBytes * 4);
-    MEMSPAN_CHECK(side_.is_admitted());
+    FrameHeader greeting;
+    encode(Hello{.nonce = peer_.nonce()}.frame(), greeting);
+    peer_.seal(greeting, 0);
+    MEMSPAN_CHECK(session_.open(greeting, 0).is_ok());
   }
 
   Status answer(const Frame& frame, std::span<const std::byte> payload) override {
@@ -81,17 +81,11 @@ class Owner final : public AnswerSink {
   }
 
  private:
-  static std::string bytes_of(const Frame& frame) {
-    FrameHeader header;
-    encode(frame, header);
-    return {reinterpret_cast<const char*>(header.data()), header.size()};
-  }
-
   std::vector<std::byte> memory_ = std::vector<std::byte>(kRegionBytes + 2 * kAround);
   RegionTable regions_;
   OwnerCounters counters_;
   std::string log_;
-  OwnerServices services_{regions_, counters_, [](const Hello&) { return Status::ok(); }};
+  OwnerServices services_{regions_, counters_};
   RegionId id_;
   OwnerSide side_{services_, *this};
   Session peer_ = Session::connecting({1, 2});
@@ -103,7 +97,7 @@ class Owner final : public AnswerSink {
 // The frames as a peer would send them that knows the region.
 std::string stream_of(std::string_view input, const Owner& owner) {
   std::string stream;
-  for (std::uint32_t sequence = 1; !input.empty(); ++sequence) {
+  for (std::uint32_t sequence = 0; !input.empty(); ++sequence) {
     std::string header(input.substr(0, kFrameBytes));
     input.remove_prefix(header.size());
     header.resize(kFrameBytes);

@@ -22,6 +22,7 @@ constexpr std::size_t kMostAtOnce = std::size_t{1} << 20;
 constexpr std::size_t kMostUndelivered = std::size_t{16} << 20;
 
 constexpr OutFrame kBeat{{.type = FrameType::kBeat, .region = {}}, nullptr};
+constexpr OutFrame kAlive{{.type = FrameType::kAlive, .region = {}}, nullptr};
 
 Status ended() {
   return {Code::kPeerLost, "the connection was cut"};
@@ -79,7 +80,8 @@ void Connection::close() {
 
 void Connection::clear_queues() {
   control_ = {};
-  bulk_ = {};
+  answers_ = {};
+  requests_ = {};
   clear_batch();
 }
 
@@ -133,18 +135,26 @@ bool Connection::write() {
   return true;
 }
 
+// The queue of the next frame. Answers and requests take turns.
+Connection::Queue& Connection::next_queue() {
+  if (!control_.frames.empty()) return control_;
+  if (requests_.frames.empty() || (is_answers_turn_ && !answers_.frames.empty())) return answers_;
+  return requests_;
+}
+
 // Sends what is queued until the stream is full.
 void Connection::flush() {
   engine_.assert_turn();
   std::size_t sent = 0;
   while (has_unsent()) {
     while (next_part_ == 0) {
-      Queue& queue = control_.frames.empty() ? bulk_ : control_;
+      Queue& queue = next_queue();
       if (queue.frames.empty() || !has_room_for(queue.frames.front().out)) break;
       Queued& next = queue.frames.front();
       queue.copied_bytes -= next.copy.size();
       seal(next.out, std::move(next.copy), next.parcel);
       queue.frames.pop_front();
+      if (&queue != &control_) is_answers_turn_ = &queue == &requests_;
     }
     const std::size_t bytes = batch_bytes_;
     if (!write()) return;
@@ -176,7 +186,9 @@ Status Connection::submit(std::span<const OutFrame> frames, Parcel* parcel) {
   }
   if (is_broken_) return Status::ok();
   if (parcel == nullptr) own_rest(nullptr);
-  for (const OutFrame& out : frames) MEMSPAN_PASS(enqueue(bulk_, out, parcel, kMostCopied));
+  for (const OutFrame& out : frames)
+    MEMSPAN_PASS(
+        enqueue(is_answer(out.frame.type) ? answers_ : requests_, out, parcel, kMostCopied));
   if (sent >= kMostAtOnce && has_unsent()) engine_.call_again(id_);
   if (has_unsent()) watch();
   return Status::ok();
@@ -219,7 +231,7 @@ void Connection::withdraw(Parcel& parcel) {
   own_rest(&parcel);
   std::replace(parcels_.begin(), parcels_.begin() + static_cast<std::ptrdiff_t>(frame_count_),
                &parcel, static_cast<Parcel*>(nullptr));
-  std::erase_if(bulk_.frames, [&](const Queued& queued) { return queued.parcel == &parcel; });
+  std::erase_if(requests_.frames, [&](const Queued& queued) { return queued.parcel == &parcel; });
   parcel.frames = 0;
 }
 
@@ -234,9 +246,14 @@ void Connection::on_ready(std::uint32_t events) {
   finish(status);
 }
 
+// Reads no more while many messages wait for their handlers.
+bool Connection::is_overrun() const {
+  return core_.deliveries.bytes() > kMostUndelivered;
+}
+
 bool Connection::look() {
   engine_.assert_turn();
-  if (is_closed_ || has_faults()) return false;
+  if (is_closed_ || has_faults() || is_overrun()) return false;
   const std::size_t waiting = unsent_frames();
   if (waiting != 0) flush();
   const std::uint64_t before = received_ + reader_.frames();
@@ -265,7 +282,7 @@ Status Connection::receive_some() {
   const std::uint64_t first = received_;
   bool more = true;
   while (more && !is_closed_ && received_ - first < kMostAtOnce) {
-    if (heeds_deliveries_ && core_.deliveries.bytes() > kMostUndelivered) break;
+    if (is_overrun()) break;
     const Result<bool> received = receive();
     if (!received.is_ok()) return received.status();
     more = *received;
@@ -302,12 +319,18 @@ Result<bool> Connection::receive() {
 
 // ---- signs of life
 
-void Connection::expect_life(bool sends_beats) {
+void Connection::expect_life() {
   if (heartbeat_.has_begun() || core_.options.silence_limit == Duration::max()) return;
-  sends_beats_ = sends_beats;
   heartbeat_.begin(Clock::now());
-  if (sends_beats) static_cast<void>(submit_control(kBeat).is_ok());
+  static_cast<void>(submit_control(kBeat).is_ok());
   wake_at(heartbeat_.next());
+}
+
+Status Connection::take_beat() {
+  ++beats_;
+  MEMSPAN_PASS(submit_control(kAlive));
+  expect_life();
+  return Status::ok();
 }
 
 Status Connection::check_life() {
@@ -315,8 +338,9 @@ Status Connection::check_life() {
   const auto now = Clock::now();
   if (!heartbeat_.is_due(now)) return Status::ok();
   if (reader_.is_waiting()) ++unread_looks_;  // this side does not listen
-  MEMSPAN_PASS(heartbeat_.look(now, received_ + unread_looks_));
-  if (sends_beats_) MEMSPAN_PASS(submit_control(kBeat));
+  // A beat shows that the peer sends, not that it receives.
+  MEMSPAN_PASS(heartbeat_.look(now, received_ - beats_ * kFrameBytes + unread_looks_));
+  MEMSPAN_PASS(submit_control(kBeat));
   wake_at(heartbeat_.next());
   return Status::ok();
 }

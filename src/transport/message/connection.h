@@ -59,11 +59,12 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
   bool is_closed() const { return is_closed_; }
   Engine::Id id() const { return id_; }
   std::size_t window() const { return stream_->window(); }
-  const Nonce& nonce() const { return session_.nonce(); }
+  const Session& session() const { return session_; }
 
-  // Frames of one call stay together. The rest that the stream does not take stays in the caller's
-  // memory until parcel->frames is 0 or withdraw(); without a parcel it is copied. kPeerLost: too
-  // much is queued. If the connection is cut, only on_end() reports it.
+  // Frames of one call stay together, except that answers and requests take turns. The rest that
+  // the stream does not take stays in the caller's memory until parcel->frames is 0 or withdraw();
+  // without a parcel it is copied. kPeerLost: too much is queued. If the connection is cut, only
+  // on_end() reports it.
   Status submit(std::span<const OutFrame> frames, Parcel* parcel);
   // Goes before all frames that wait. Its payload is copied. Returns what submit() does.
   Status submit_control(const OutFrame& frame);
@@ -71,11 +72,10 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
   void withdraw(Parcel& parcel);
   bool has_unsent() const { return unsent_frames() != 0; }
 
-  // From now on the peer is lost if it is silent for the limit (heartbeat.h). `sends_beats`: this
-  // side asks for signs of life.
-  void expect_life(bool sends_beats);
-  // Reads no more while many messages wait for their handler.
-  void heed_deliveries() { heeds_deliveries_ = true; }
+  // From now on the peer is lost if it is silent for the limit (heartbeat.h).
+  void expect_life();
+  // The peer has sent a beat: answers it, and expects life.
+  Status take_beat();
   // Calls the owner's side soon.
   void call_again();
   void wake_at(Clock::time_point when);
@@ -96,10 +96,12 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
   };
 
   std::size_t unsent_frames() const {
-    return frame_count_ + control_.frames.size() + bulk_.frames.size();
+    return frame_count_ + control_.frames.size() + answers_.frames.size() + requests_.frames.size();
   }
   void on_change();
   bool has_faults() const;
+  bool is_overrun() const;
+  Queue& next_queue();
   bool is_held_back(std::uint32_t events);
   bool has_room_for(const OutFrame& out) const;
   void seal(const OutFrame& out, Buffer copy, Parcel* parcel);
@@ -125,11 +127,10 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
   FrameReader reader_;
   Engine::Id id_ = 0;
   bool is_closed_ = false;
-  bool is_broken_ = false;    // the stream takes nothing any more
-  bool has_changed_ = false;  // since the last on_ready()
-  bool heeds_deliveries_ = false;
-  bool sends_beats_ = false;
+  bool is_broken_ = false;      // the stream takes nothing any more
+  bool has_changed_ = false;    // since the last on_ready()
   std::uint64_t received_ = 0;  // bytes
+  std::uint64_t beats_ = 0;     // received
   std::uint64_t unread_looks_ = 0;
   Heartbeat heartbeat_;
   Clock::time_point held_until_{};  // a fault
@@ -145,7 +146,9 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
   std::size_t batch_bytes_ = 0;
   std::uint32_t sequence_ = 0;
   Queue control_;
-  Queue bulk_;
+  Queue answers_;
+  Queue requests_;
+  bool is_answers_turn_ = false;  // they go next, if both wait
 };
 
 }  // namespace memspan

@@ -71,7 +71,7 @@ void Deliveries::end() {
 
 // Answers of its connection may wait for it.
 void Deliveries::is_handled(const std::shared_ptr<Backlog>& backlog) const {
-  // Pairs with Doorway::Incoming::is_delivered().
+  // Pairs with PeerConnection::is_delivered().
   if (backlog != nullptr && backlog->count.fetch_sub(1) == 1 && backlog->is_awaited.exchange(false))
     on_delivered_(backlog);
 }

@@ -1,109 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/message/doorway.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
 namespace memspan {
 namespace {
 
-// A caller that does not greet in this time is not a peer.
-constexpr auto kGreetingTime = std::chrono::seconds(10);
 // Connections that have not greeted: more than any job starts at once, fewer than the limit of
 // descriptors.
 constexpr std::size_t kMostPending = 256;
 
 }  // namespace
 
-// A connection that a peer made.
-class Doorway::Incoming final : public ConnectionOwner, public AnswerSink {
- public:
-  Incoming(Doorway& doorway, std::unique_ptr<ByteStream> stream)
-      : doorway_(doorway),
-        side_(doorway.services_, *this),
-        connection_(std::make_shared<Connection>(doorway.core_, std::move(stream),
-                                                 Session::accepting(doorway.core_.secret), side_,
-                                                 *this)),
-        greets_until_(Clock::now() + kGreetingTime) {}
-  // Later the engine is gone, or belongs to another process.
-  ~Incoming() override {
-    if (!doorway_.core_.ends.load(std::memory_order_acquire)) connection_->close();
-  }
-
-  Status start() {
-    MEMSPAN_PASS(connection_->start());
-    connection_->heed_deliveries();
-    connection_->wake_at(greets_until_);
-    return Status::ok();
-  }
-  bool is_admitted() const { return side_.is_admitted(); }
-  // -1 before the peer has greeted.
-  int peer() const { return side_.is_admitted() ? side_.peer() : -1; }
-  bool has_unsent() const { return connection_->has_unsent(); }
-  void close() { connection_->close(); }
-  void say_goodbye() {
-    // Before the greeting there is no key.
-    const OutFrame bye{{.type = FrameType::kBye, .region = {}}, nullptr};
-    if (is_admitted()) static_cast<void>(connection_->submit_control(bye).is_ok());
-  }
-
-  // Destroys this if it fails.
-  Status post(const OutFrame& out) {
-    Status sent = connection_->submit_control(out);
-    if (!sent.is_ok()) on_end(sent);
-    return sent;
-  }
-
-  Status answer(const Frame& frame, std::span<const std::byte> payload) override {
-    const OutFrame out{frame, payload.data()};
-    if (frame.type == FrameType::kAlive) return connection_->submit_control(out);
-    return connection_->submit({&out, 1}, nullptr);
-  }
-
-  void deliver(const MessageTag& tag, Buffer bytes) override {
-    doorway_.core_.deliveries.add_message(side_.peer(), tag, std::move(bytes), backlog_);
-    doorway_.engine_.assert_turn();
-    doorway_.engine_.request_after_turn();
-  }
-  bool is_delivered() override {
-    if (backlog_->count.load() == 0) return true;
-    backlog_->is_awaited.store(true);
-    return backlog_->count.load() == 0;  // handled just now
-  }
-  bool has(const Backlog* backlog) const { return backlog_.get() == backlog; }
-  void call_again() { connection_->call_again(); }
-
-  Status after_look() override {
-    const MessageHandlers& handlers = doorway_.core_.options.handlers;
-    if (side_.take_applied() && handlers.after_apply) handlers.after_apply();
-    if (!side_.is_admitted() && Clock::now() >= greets_until_)
-      return {Code::kAuth, "it did not greet in time"};
-    if (side_.has_beats()) connection_->expect_life(false);
-    return Status::ok();
-  }
-
-  void on_end(const Status& why) override {
-    MessageCore& core = doorway_.core_;
-    const bool is_cut = why.code() == Code::kPeerLost;
-    if (!is_cut) core.counters.broken.fetch_add(1, std::memory_order_relaxed);
-    if (side_.is_admitted() && !(side_.said_goodbye() && is_cut))
-      core.tell_lost(side_.peer(),
-                     {Code::kPeerLost, fmt::format("{}: {}", side_.peer_name(), why.message())});
-    doorway_.forget(*this);  // destroys this
-  }
-
- private:
-  Doorway& doorway_;
-  OwnerSide side_;
-  const std::shared_ptr<Connection> connection_;  // shared with the engine
-  const Clock::time_point greets_until_;
-  const std::shared_ptr<Backlog> backlog_ = std::make_shared<Backlog>();  // shared with deliveries
-};
-
-Doorway::Doorway(MessageCore& core, OwnerServices& services, std::unique_ptr<Listener> listener)
-    : core_(core), engine_(*core.engine), services_(services), listener_(std::move(listener)) {}
+Doorway::Doorway(MessageCore& core, std::unique_ptr<Listener> listener)
+    : core_(core), engine_(*core.engine), listener_(std::move(listener)) {}
 
 Doorway::~Doorway() = default;
 
@@ -127,45 +38,69 @@ bool Doorway::look() {
 }
 
 void Doorway::take(std::unique_ptr<ByteStream> stream) {
-  const auto is_pending = [](const auto& one) { return !one->is_admitted(); };
-  if (std::count_if(incoming_.begin(), incoming_.end(), is_pending) >=
+  const auto is_pending = [](const auto& one) { return one->peer() < 0; };
+  if (std::count_if(connections_.begin(), connections_.end(), is_pending) >=
       static_cast<std::ptrdiff_t>(kMostPending))
-    incoming_.erase(std::find_if(incoming_.begin(), incoming_.end(), is_pending));
-  auto fresh = std::make_unique<Incoming>(*this, std::move(stream));
-  if (fresh->start().is_ok()) incoming_.push_back(std::move(fresh));
+    connections_.erase(std::find_if(connections_.begin(), connections_.end(), is_pending));
+  static_cast<void>(
+      add(std::make_unique<PeerConnection>(core_, std::move(stream), nullptr, core_.secret), 0)
+          .is_ok());
 }
 
-void Doorway::forget(const Incoming& one) {
-  std::erase_if(incoming_, [&](const auto& other) { return other.get() == &one; });
+Result<PeerConnection*> Doorway::add(std::unique_ptr<PeerConnection> fresh, std::uint8_t flags) {
+  MEMSPAN_PASS(fresh->start(flags));
+  connections_.push_back(std::move(fresh));
+  return connections_.back().get();
+}
+
+void Doorway::forget(const PeerConnection& one) {
+  std::erase_if(connections_, [&](const auto& other) { return other.get() == &one; });
+}
+
+PeerConnection* Doorway::find(int peer, const SipKey& secret) const {
+  PeerConnection* found = nullptr;
+  for (const auto& one : connections_)
+    if (one->peer() == peer && one->is_open() && one->is_of(secret) &&
+        (found == nullptr || one->is_free()))
+      found = one.get();
+  return found;
+}
+
+void Doorway::stop_yielding(int peer) {
+  std::erase_if(connections_,
+                [&](const auto& one) { return one->peer() == peer && one->has_yielded_peer(); });
 }
 
 void Doorway::on_delivered(const Backlog* backlog) {
-  for (const auto& one : incoming_)
-    if (one->has(backlog)) one->call_again();
+  for (const auto& one : connections_) one->on_delivered(backlog);
 }
 
+// Prefers one with a requester: its peer has proved its identity.
 Status Doorway::post(int peer, const OutFrame& out) {
-  const auto found = std::find_if(incoming_.rbegin(), incoming_.rend(),
-                                  [&](const auto& one) { return one->peer() == peer; });
-  if (found == incoming_.rend()) return {Code::kPeerLost, "it has no connection to this process"};
-  return (*found)->post(out);
+  PeerConnection* found = nullptr;
+  for (const auto& one : connections_)
+    if (one->peer() == peer && one->is_open() && !one->is_over() &&
+        (found == nullptr || !found->has_requester()))
+      found = one.get();
+  if (found == nullptr) return {Code::kPeerLost, "it has no connection to this process"};
+  return found->post(out);
 }
 
 void Doorway::lose(int peer) {
-  std::erase_if(incoming_, [&](const auto& one) { return one->peer() == peer; });
+  std::erase_if(connections_, [&](const auto& one) { return one->peer() == peer; });
 }
 
 void Doorway::close() {
   engine_.assert_turn();
   engine_.remove(id_);
-  for (const auto& one : incoming_) one->say_goodbye();
+  for (const auto& one : connections_) one->leave();
   const auto are_sent = [&] {
-    return std::none_of(incoming_.begin(), incoming_.end(),
-                        [](const auto& one) { return one->has_unsent(); });
+    return std::none_of(connections_.begin(), connections_.end(),
+                        [](const auto& one) { return one->connection().has_unsent(); });
   };
   static_cast<void>(engine_.wait(are_sent, Deadline::after(kGoodbyeLimit)).is_ok());
-  for (const auto& one : incoming_) one->close();
-  incoming_.clear();
+  for (const auto& one : connections_) one->close();
+  connections_.clear();
 }
 
 }  // namespace memspan

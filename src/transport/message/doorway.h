@@ -1,27 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accepts connections that peers make, and serves their requests.
+// All connections with peers. It accepts those that peers make.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "transport/message/connection.h"
-#include "transport/message/message_core.h"
-#include "transport/message/owner_side.h"
+#include "transport/message/peer_connection.h"
 
 namespace memspan {
 
 // All functions require the turn.
 class Doorway final : public Source {
  public:
-  Doorway(MessageCore& core, OwnerServices& services, std::unique_ptr<Listener> listener);
+  Doorway(MessageCore& core, std::unique_ptr<Listener> listener);
   ~Doorway() override;
 
   // The engine watches it from now on.
   Status start(const std::shared_ptr<Doorway>& self);
   std::string address() const { return listener_->address(); }
-  // Over the last connection that the peer has made. kPeerLost: it has none.
+  // Starts it (PeerConnection::start), and owns it.
+  Result<PeerConnection*> add(std::unique_ptr<PeerConnection> fresh, std::uint8_t flags);
+  // Destroys it.
+  void forget(const PeerConnection& one);
+  // One that is open with the owner of that secret, free if there is such a one; or null.
+  PeerConnection* find(int peer, const SipKey& secret) const;
+  // The peer has to make its connection after all: this process makes none.
+  void stop_yielding(int peer);
+  // Over any connection with the peer. kPeerLost: the peer has no connection.
   Status post(int peer, const OutFrame& out);
   // Ends the connections with the peer, and reports nothing.
   void lose(int peer);
@@ -34,17 +40,13 @@ class Doorway final : public Source {
   bool look() override;
 
  private:
-  class Incoming;
-
   void take(std::unique_ptr<ByteStream> stream);
-  void forget(const Incoming& one);
 
   MessageCore& core_;
   Engine& engine_;
-  OwnerServices& services_;
   const std::unique_ptr<Listener> listener_;
   Engine::Id id_ = 0;
-  std::vector<std::unique_ptr<Incoming>> incoming_;
+  std::vector<std::unique_ptr<PeerConnection>> connections_;
 };
 
 }  // namespace memspan

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Detects whether the other end of a connection lives. The requester sends a beat in each interval,
-// and the owner answers. Each side checks in each interval whether bytes arrived. So a host without
-// power, a broken network and a stopped process are found at the limit.
+// Detects whether the other end of a connection lives. Each side sends a beat in each interval,
+// which the other answers, and checks whether bytes arrived, besides the other's beats. So a host
+// without power, a network that is broken in one direction or both, and a stopped process are found
+// at the limit.
 #pragma once
 
 #include <cstdint>

@@ -15,9 +15,11 @@
 #include "transport/message/message_transport.h"
 #include "transport/message/owner_side.h"
 #include "transport/message/region_table.h"
+#include "transport/message/session.h"
 
 namespace memspan {
 
+class Doorway;
 class Requester;
 
 // Thread-safe. Outlives all its users.
@@ -29,6 +31,8 @@ struct MessageCore {
   const SipKey secret;  // of this process as an owner
   RegionTable regions;
   OwnerCounters counters;
+  OwnerServices services{regions, counters};
+  NonceLog nonces;
   std::atomic<std::uint64_t> connections_made{0};
   std::atomic<std::uint64_t> peers_lost{0};
   std::atomic<std::uint64_t> native_puts{0};
@@ -39,6 +43,7 @@ struct MessageCore {
   Deliveries deliveries{options.handlers};
 
   // The rest requires the turn.
+  Doorway* doorway = nullptr;                 // has all connections
   std::multimap<int, Requester*> requesters;  // that have a link, by number
   // Peers that are no longer admitted. The set only grows: a number belongs to one peer forever.
   std::set<int> excluded;
@@ -53,12 +58,14 @@ struct MessageCore {
     if (ends.load(std::memory_order_acquire)) return;
     peers_lost.fetch_add(1, std::memory_order_relaxed);
     deliveries.add_loss(peer, why);
-    engine->assert_turn();
-    engine->request_after_turn();
+    run_handlers_soon();
   }
   void tell_left(int peer) {
     if (ends.load(std::memory_order_acquire)) return;
     deliveries.add_departure(peer);
+    run_handlers_soon();
+  }
+  void run_handlers_soon() {
     engine->assert_turn();
     engine->request_after_turn();
   }

@@ -10,7 +10,6 @@
 #include "transport/message/doorway.h"
 #include "transport/message/message_link.h"
 #include "transport/message/requester.h"
-#include "transport/message/session.h"
 
 namespace memspan {
 namespace {
@@ -54,8 +53,7 @@ class LaterCalls final : public Source {
     for (auto due = calls_.begin(); due != later; ++due)
       core_.deliveries.add_call(std::move(due->second));
     calls_.erase(calls_.begin(), later);
-    core_.engine->assert_turn();
-    core_.engine->request_after_turn();
+    core_.run_handlers_soon();
   }
 
  private:
@@ -68,10 +66,11 @@ class MessageTransportImpl final : public MessageTransport {
  public:
   explicit MessageTransportImpl(MessageOptions options)
       : secret_(random_hex(kSecretBytes)),
-        core_(std::move(options), SipKey::from_hex(secret_).value()),
-        services_{core_.regions, core_.counters,
-                  [this](const Hello& hello) { return admit(hello); },
-                  [this](std::byte* base, std::size_t bytes) { return native_key(base, bytes); }} {}
+        core_(std::move(options), SipKey::from_hex(secret_).value()) {
+    core_.services.native_key = [this](std::byte* base, std::size_t bytes) {
+      return native_key(base, bytes);
+    };
+  }
 
   ~MessageTransportImpl() override {
     if (core_.engine == nullptr) return;
@@ -88,13 +87,14 @@ class MessageTransportImpl final : public MessageTransport {
                        "the transport \"message\"");
     MEMSPAN_TRY_ASSIGN(std::unique_ptr<Listener> listener, core_.options.carrier->listen(),
                        "the transport \"message\"");
-    auto doorway = std::make_shared<Doorway>(core_, services_, std::move(listener));
+    auto doorway = std::make_shared<Doorway>(core_, std::move(listener));
     core_.deliveries.set_on_delivered([this](const std::shared_ptr<Backlog>& backlog) {
       const Turn turn(*core_.engine);
       doorway_->on_delivered(backlog.get());
     });
     const Turn turn(*core_.engine);
     doorway_ = doorway;
+    core_.doorway = doorway.get();
     MEMSPAN_TRY(later_->start(later_), "the transport \"message\"");
     MEMSPAN_TRY(doorway->start(doorway), "the transport \"message\"");
     return Status::ok();
@@ -193,16 +193,9 @@ class MessageTransportImpl final : public MessageTransport {
     core_.native_keys.fetch_add(1, std::memory_order_relaxed);
     return std::move(key).value();
   }
-  Status admit(const Hello& hello) {
-    if (core_.excluded.contains(hello.peer)) return {Code::kAuth, "it is not a member any more"};
-    if (nonces_.add(hello.nonce)) return Status::ok();
-    return {Code::kAuth, "it repeats the greeting of another connection"};
-  }
 
   const std::string secret_;  // as text
   MessageCore core_;
-  NonceLog nonces_;
-  OwnerServices services_;
   const std::shared_ptr<LaterCalls> later_ = std::make_shared<LaterCalls>(core_);
   std::shared_ptr<Doorway> doorway_;  // shared with the engine, as is later_
   bool is_forgotten_ = false;

@@ -62,8 +62,8 @@ class MessageTransport : public Transport {
   // lose(), and admits no connection with that number again. No later frame of the peer is applied,
   // except one that is being received.
   virtual void exclude(int peer, const Status& why) = 0;
-  // Posts a message over the last connection that the peer has made: an answer to one of its
-  // messages. Never waits. kPeerLost: it has none.
+  // Posts a message over a connection with the peer, whichever process has made it: an answer to
+  // one of its messages. Never waits. kPeerLost: the peer has no connection.
   virtual Status post_back(int peer, const MessageTag& tag, std::span<const std::byte> bytes) = 0;
   // Calls it as a handler, not before that time. Any thread.
   virtual void call_at(Clock::time_point when, std::function<void()> call) = 0;

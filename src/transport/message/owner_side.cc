@@ -31,9 +31,6 @@ std::optional<Denial> check_memory(std::byte* at, std::uint64_t bytes, MemoryAcc
 Status OwnerSide::begin(const Frame& frame) {
   frame_ = frame;
   switch (frame.type) {
-    case FrameType::kHello:
-      if (is_admitted_) return {Code::kInvalidArgument, "it greets again"};
-      [[fallthrough]];
     case FrameType::kMessage:
       text_ = Buffer(frame.payload);
       return Status::ok();
@@ -54,12 +51,10 @@ Status OwnerSide::begin(const Frame& frame) {
     case FrameType::kAtomic:
     case FrameType::kFlush:
     case FrameType::kKey:
-    case FrameType::kBye:
-    case FrameType::kBeat:
       return Status::ok();
     default:
       return {Code::kInvalidArgument,
-              fmt::format("an answer (type {}) among requests", static_cast<int>(frame.type))};
+              fmt::format("type {} among requests", static_cast<int>(frame.type))};
   }
 }
 
@@ -80,8 +75,6 @@ void OwnerSide::unpin() {
 
 Status OwnerSide::end(const Frame& frame) {
   switch (frame.type) {
-    case FrameType::kHello:
-      return greet();
     case FrameType::kPut:
       if (is_put_to_device_ && !put_was_refused_) MEMSPAN_PASS(copy_to_device(frame));
       count(services_.counters.puts);
@@ -95,17 +88,11 @@ Status OwnerSide::end(const Frame& frame) {
       return answers_.answer({.type = FrameType::kFlushed, .tag = frame.tag, .region = {}}, {});
     case FrameType::kKey:
       return give_key(frame);
-    case FrameType::kBeat:
-      has_beats_ = true;
-      return answers_.answer({.type = FrameType::kAlive, .region = {}}, {});
-    case FrameType::kMessage:
+    default:
       count(services_.counters.messages);
       services_.counters.message_bytes.fetch_add(frame.payload, std::memory_order_relaxed);
       has_applied_ = true;
       answers_.deliver({frame.tag, frame.operand, frame.compare}, std::move(text_));
-      return Status::ok();
-    default:
-      said_goodbye_ = true;
       return Status::ok();
   }
 }
@@ -115,26 +102,6 @@ bool OwnerSide::must_wait(FrameType type) {
   const bool has_answer = type == FrameType::kGet || type == FrameType::kAtomic ||
                           type == FrameType::kFlush || type == FrameType::kKey;
   return has_answer && !answers_.is_delivered();
-}
-
-// Reports the reason to the peer.
-void OwnerSide::on_stranger(const Status& why) {
-  [[maybe_unused]] const Status told =
-      refuse({.type = FrameType::kHello, .region = {}}, {Refusal::kHello, why.message()});
-}
-
-Status OwnerSide::greet() {
-  const auto hello = Hello::read(frame_, text_);
-  Status admitted = hello.is_ok() ? services_.admit(*hello) : hello.status();
-  if (!admitted.is_ok()) {
-    // Reports the reason to the peer; then the connection ends.
-    MEMSPAN_PASS(refuse(frame_, {Refusal::kHello, admitted.message()}));
-    return admitted;
-  }
-  is_admitted_ = true;
-  peer_ = hello->peer;
-  peer_name_ = hello->name;
-  return Status::ok();
 }
 
 Status OwnerSide::apply_get(const Frame& frame) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The owner's side of one connection. It checks a peer's frames, applies them in order to the
+// The owner's side of one connection. It checks a peer's requests, applies them in order to the
 // regions of this process and answers. It refuses, counts and reports wrong ones.
 #pragma once
 
@@ -47,13 +47,11 @@ class AnswerSink {
 struct OwnerServices {
   RegionTable& regions;
   OwnerCounters& counters;
-  // Ok, or kAuth: not admitted.
-  std::function<Status(const Hello& hello)> admit;
   // Returns the key by which a peer reaches memory without this process, or an empty string.
   std::function<std::string(std::byte* base, std::size_t bytes)> native_key = {};
 };
 
-// One thread at a time. The first frame is a greeting: a session opens no other.
+// One thread at a time. Gets requests and messages only.
 class OwnerSide final : public FrameSink {
  public:
   OwnerSide(OwnerServices& services, AnswerSink& answers)
@@ -63,39 +61,27 @@ class OwnerSide final : public FrameSink {
   std::byte* pin() override;
   void unpin() override;
   Status end(const Frame& frame) override;
-  void on_stranger(const Status& why) override;
   bool must_wait(FrameType type) override;
 
-  bool is_admitted() const { return is_admitted_; }
-  bool said_goodbye() const { return said_goodbye_; }
-  // Whether the peer sends signs of life.
-  bool has_beats() const { return has_beats_; }
-  int peer() const { return peer_; }
-  const std::string& peer_name() const { return peer_name_; }
+  // Counts it and reports it to the peer.
+  Status refuse(const Frame& frame, const Denial& denial);
   // Whether something was applied since the last call.
   bool take_applied() { return std::exchange(has_applied_, false); }
 
  private:
-  Status greet();
   Status apply_get(const Frame& frame);
   Status copy_to_device(const Frame& frame);
   Status apply_atomic_frame(const Frame& frame);
   Status give_key(const Frame& frame);
-  Status refuse(const Frame& frame, const Denial& denial);
 
   OwnerServices& services_;
   AnswerSink& answers_;
-  bool is_admitted_ = false;
-  bool said_goodbye_ = false;
-  bool has_beats_ = false;
   bool has_applied_ = false;
   bool put_was_refused_ = false;  // the last put: an atomic after it may depend on it
   bool is_pinned_ = false;
   bool is_put_to_device_ = false;  // its payload is received into text_
-  int peer_ = -1;
-  std::string peer_name_;
   Frame frame_;
-  Buffer text_;  // the payload of a message, a greeting or a put to device memory
+  Buffer text_;  // the payload of a message or of a put to device memory
 };
 
 }  // namespace memspan

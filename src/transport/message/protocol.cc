@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace memspan {
@@ -42,6 +43,14 @@ Status broken(std::string_view what, std::uint64_t value) {
 }
 
 }  // namespace
+
+bool is_request(FrameType type) {
+  return (type >= FrameType::kPut && type <= FrameType::kMessage) || type == FrameType::kKey;
+}
+
+bool is_answer(FrameType type) {
+  return (type >= FrameType::kData && type <= FrameType::kRefused) || type == FrameType::kKeyed;
+}
 
 Code code_of(Refusal refusal) {
   switch (refusal) {
@@ -98,9 +107,12 @@ Result<Frame> decode(std::span<const std::byte, kFrameBytes> header) {
 
 Frame Hello::frame() const {
   return {.type = FrameType::kHello,
+          .flags = is_apart ? kApart : std::uint8_t{0},
           .payload = static_cast<std::uint32_t>(payload().size()),
           .tag = static_cast<std::uint64_t>(peer),
           .region = {},
+          .offset = proof,
+          .length = protocol,
           .operand = nonce.low,
           .compare = nonce.high};
 }
@@ -110,9 +122,15 @@ Result<Hello> Hello::read(const Frame& frame, std::span<const std::byte> payload
     return Status(
         Code::kInvalidArgument,
         fmt::format("the peer's number is {}; allowed are 0 to {}", frame.tag, INT32_MAX));
-  return Hello{static_cast<std::int32_t>(frame.tag),
-               {reinterpret_cast<const char*>(payload.data()), payload.size()},
-               {frame.operand, frame.compare}};
+  const std::string_view text(reinterpret_cast<const char*>(payload.data()), payload.size());
+  const std::size_t line = std::min(text.find('\n'), text.size());
+  return Hello{.peer = static_cast<std::int32_t>(frame.tag),
+               .name = std::string(text.substr(std::min(line + 1, text.size()))),
+               .nonce = {frame.operand, frame.compare},
+               .proof = frame.offset,
+               .is_apart = (frame.flags & kApart) != 0,
+               .protocol = frame.length,
+               .version = std::string(text.substr(0, line))};
 }
 
 }  // namespace memspan

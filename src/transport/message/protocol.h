@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frames of the transport `message`: a header of 64 bytes, little-endian, and a payload for
-// some types. Each connection carries requests one way and answers the other way.
+// some types. A connection carries requests and answers both ways.
 //
 //   0 type  1 kind  2 width  3 flags   4 payload bytes   8 tag   16 region number  20 generation
 //   24 offset   32 length   40 operand   48 compare   56 seal (session.h)
@@ -20,7 +20,7 @@ namespace memspan {
 
 enum class FrameType : std::uint8_t {
   // Requests. `tag` is a context for those without an answer; others repeat it in the answer.
-  kHello = 1,  // the first frame: identifies the peer (struct Hello)
+  kHello = 1,  // the first frame of the process that connects: identifies it (struct Hello)
   kPut,        // writes the payload to the place
   kGet,        // requests `length` bytes of the place
   kAtomic,     // kind, width, operand, compare at the place; with kWantsAnswer, the value before
@@ -32,20 +32,28 @@ enum class FrameType : std::uint8_t {
   kFlushed,
   kRefused,  // `kind` is a Refusal, the payload a sentence; kWantsAnswer: it is the answer
   // Both ways.
-  kBye,  // the connection ends on purpose
+  kBye,  // the sender requests nothing more; with kLeaves, it ends the connection
   // Signs of life, out of the order of requests and answers.
   kBeat,   // another one comes soon; answered at once
   kAlive,  // the answer
   // One-sided access (native_access.h): a request, and its answer.
   kKey,    // requests a key of `length` bytes at most for `operand` bytes at the place
   kKeyed,  // the payload is the key; empty: no key
+  // Answers to kHello; kRefused is the third one.
+  kWelcome,  // the connection is open
+  kYield,    // use the connection that the sender is about to make
 };
-inline constexpr FrameType kLastFrameType = FrameType::kKeyed;
+inline constexpr FrameType kLastFrameType = FrameType::kYield;
+
+bool is_request(FrameType type);  // or a message
+bool is_answer(FrameType type);
 
 // Bits of `flags`.
 inline constexpr std::uint8_t kWantsAnswer = 1;
 inline constexpr std::uint8_t kAfterPut = 2;  // do not apply the atomic if the put was refused
-inline constexpr std::uint8_t kAllFlags = kWantsAnswer | kAfterPut;
+inline constexpr std::uint8_t kLeaves = 4;    // kBye: the process ends
+inline constexpr std::uint8_t kApart = 8;     // kHello: one of several connections; do not yield
+inline constexpr std::uint8_t kAllFlags = kWantsAnswer | kAfterPut | kLeaves | kApart;
 
 // Why an owner refused a frame.
 enum class Refusal : std::uint8_t { kRegion = 1, kGeneration, kBounds, kWord, kHello, kMemory };
@@ -71,7 +79,7 @@ struct Frame {
 
 inline constexpr std::size_t kFrameBytes = 64;
 inline constexpr std::size_t kSealOffset = 56;
-inline constexpr std::uint32_t kProtocolVersion = 5;
+inline constexpr std::uint32_t kProtocolVersion = 6;
 // Larger puts and gets are several frames, so that an answer's copy is bounded.
 inline constexpr std::uint32_t kMostPayload = 1 << 20;
 inline constexpr std::uint32_t kMostMessage = 1 << 20;
@@ -94,14 +102,20 @@ struct Nonce {
   bool operator==(const Nonce&) const = default;
 };
 
-// kHello. The name is the payload; the rest is in the header, so the seal covers it.
+// kHello. The payload is the version, a line feed and the name; the rest is in the header, so the
+// seal covers it. Neither the form of kHello and kRefused nor their seals depend on the protocol:
+// processes of all versions read them.
 struct Hello {
   std::int32_t peer = 0;
-  std::string name;  // for messages
-  Nonce nonce;
+  std::string name = {};  // for messages
+  Nonce nonce = {};
+  std::uint64_t proof = 0;  // Session::proof() by the secret of the process that connects
+  bool is_apart = false;
+  std::uint64_t protocol = kProtocolVersion;
+  std::string version = MEMSPAN_VERSION;
 
+  std::string payload() const { return (version + '\n' + name).substr(0, kMostText); }
   Frame frame() const;
-  std::string_view payload() const { return std::string_view(name).substr(0, kMostText); }
   // kInvalidArgument if the peer's number is invalid.
   static Result<Hello> read(const Frame& frame, std::span<const std::byte> payload);
 };

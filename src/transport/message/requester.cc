@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "transport/message/doorway.h"
+
 namespace memspan {
 namespace {
 
@@ -42,8 +44,8 @@ class Requester::Connecting final : public Source {
     std::vector<std::byte> payload;
     SendMode mode;
   };
-  Connecting(Requester& peer, std::unique_ptr<Opening> made, const SipKey& key, Duration limit)
-      : opening(std::move(made)), secret(key), until(Deadline::after(limit)), peer_(&peer) {}
+  Connecting(Requester& peer, const SipKey& key, Duration limit)
+      : secret(key), until(Deadline::after(limit)), peer_(&peer) {}
   void on_ready(std::uint32_t) override {
     if (peer_ == nullptr) return;
     peer_->engine_.assert_turn();
@@ -55,9 +57,11 @@ class Requester::Connecting final : public Source {
     peer_ = nullptr;
   }
 
-  const std::unique_ptr<Opening> opening;
-  const SipKey secret;
+  const SipKey secret;  // of the peer
   const Deadline until;
+  bool is_apart = false;  // the peer is not to yield
+  std::unique_ptr<Opening> opening;
+  PeerConnection* greeting = nullptr;  // it is open, but the peer has not answered, or has yielded
   Engine::Id id = 0;
   std::vector<Kept> kept;
   std::size_t kept_bytes = 0;
@@ -79,11 +83,9 @@ Requester::~Requester() {
 // ---- connecting
 
 Status Requester::await_open(const Deadline& deadline) {
-  if (!lost_.is_ok()) return lost_;
-  if (connection_ != nullptr) return Status::ok();
   MEMSPAN_PASS(begin_connecting());
-  Status ended =
-      engine_.wait([this] { return connection_ != nullptr || !lost_.is_ok(); }, deadline);
+  if (peer_ != nullptr) return Status::ok();
+  Status ended = engine_.wait([this] { return peer_ != nullptr || !lost_.is_ok(); }, deadline);
   if (!lost_.is_ok()) return lost_;
   if (ended.code() == Code::kTimeout)
     return {Code::kTimeout,
@@ -94,7 +96,7 @@ Status Requester::await_open(const Deadline& deadline) {
 // Begins unless it has begun.
 Status Requester::begin_connecting() {
   if (!lost_.is_ok()) return lost_;
-  if (connecting_ != nullptr || connection_ != nullptr) return Status::ok();
+  if (connecting_ != nullptr || peer_ != nullptr) return Status::ok();
   const std::size_t slash = address_.address.find('/');
   if (slash == std::string::npos)
     return {Code::kUnreachable, fmt::format("{} has no address for messages", address_.name)};
@@ -104,17 +106,33 @@ Status Requester::begin_connecting() {
             fmt::format("the address of {} for messages does not begin with a secret of 32 "
                         "hexadecimal digits",
                         address_.name)};
+  if (core_.excluded.contains(address_.peer))
+    return {Code::kPeerLost, fmt::format("{} is not a member any more", address_.name)};
+  PeerConnection* const found = core_.doorway->find(address_.peer, *secret);
+  if (found != nullptr && found->is_free()) return open(*found);
+  const auto [begin, end] = core_.requesters.equal_range(address_.peer);
+  const bool is_apart =
+      found != nullptr || address_.peer == core_.options.self ||
+      std::any_of(begin, end, [](const auto& one) { return one.second->connecting_ != nullptr; });
+  connecting_ = std::make_shared<Connecting>(*this, *secret, core_.options.connect_limit);
+  connecting_->is_apart = is_apart;
+  Status begun = begin_opening();
+  if (!begun.is_ok() && connecting_ != nullptr) std::exchange(connecting_, nullptr)->end();
+  return begun;
+}
+
+Status Requester::begin_opening() {
+  const std::shared_ptr<Connecting> now = connecting_;
   const std::string where = fmt::format("connecting to {}", address_.name);
-  MEMSPAN_TRY_ASSIGN(std::unique_ptr<Opening> opening,
-                     core_.options.carrier->connect(address_.address.substr(slash + 1)), where);
-  auto begun =
-      std::make_shared<Connecting>(*this, std::move(opening), *secret, core_.options.connect_limit);
-  MEMSPAN_TRY_ASSIGN(begun->id, engine_.add(begun->opening->descriptor(), begun), where);
-  begun->opening->on_change([this, id = begun->id] {
+  MEMSPAN_TRY_ASSIGN(
+      now->opening,
+      core_.options.carrier->connect(address_.address.substr(address_.address.find('/') + 1)),
+      where);
+  MEMSPAN_TRY_ASSIGN(now->id, engine_.add(now->opening->descriptor(), now), where);
+  now->opening->on_change([this, id = now->id] {
     engine_.assert_turn();
     engine_.call_again(id);
   });
-  connecting_ = std::move(begun);
   go_on_connecting();
   return lost_;
 }
@@ -123,44 +141,60 @@ Status Requester::begin_connecting() {
 void Requester::go_on_connecting() {
   const std::shared_ptr<Connecting> now = connecting_;
   auto stream = now->opening->step();
-  Status failed;
-  if (!stream.is_ok()) {
-    failed = {Code::kPeerLost, fmt::format("connecting: {}", stream.status().message())};
-  } else if (*stream != nullptr) {
-    failed = open(std::move(stream).value(), now->secret);
-  } else if (now->until.has_passed()) {
-    failed = {Code::kPeerLost, fmt::format("connecting: it has not answered for {} s",
-                                           to_seconds(core_.options.connect_limit))};
-  } else {
-    engine_.watch(now->id, EPOLLIN | EPOLLOUT);
-    engine_.wake_at(now->id, now->until.until(now->opening->next()).when());
-    return;
-  }
-  if (!failed.is_ok()) static_cast<void>(fail(failed, true).is_ok());
-  engine_.notify();
+  Status failed = stream.status();
+  if (failed.is_ok() && *stream != nullptr) failed = greet(std::move(stream).value());
+  if (failed.is_ok() && now->until.has_passed())
+    failed = Status(Code::kPeerLost, fmt::format("it has not answered for {} s",
+                                                 to_seconds(core_.options.connect_limit)));
+  if (!failed.is_ok())
+    return fail({Code::kPeerLost, fmt::format("connecting: {}", failed.message())},
+                LinkState::kLost);
+  if (now->greeting != nullptr) return;
+  engine_.watch(now->id, EPOLLIN | EPOLLOUT);
+  engine_.wake_at(now->id, now->until.until(now->opening->next()).when());
 }
 
-// Does not wait for an answer: a refusal replaces one, or comes with the end.
-Status Requester::open(std::unique_ptr<ByteStream> stream, const SipKey& secret) {
-  const std::shared_ptr<Connecting> begun = std::exchange(connecting_, nullptr);
-  begun->end();  // it may have the same descriptor
-  auto connection = std::make_shared<Connection>(core_, std::move(stream),
-                                                 Session::connecting(secret), *this, *this);
-  MEMSPAN_PASS(connection->start());
-  connection_ = connection;
+// Nothing but the greeting is sent before the answer.
+Status Requester::greet(std::unique_ptr<ByteStream> stream) {
+  engine_.remove(connecting_->id);  // it may have the same descriptor
+  connecting_->opening.reset();
+  MEMSPAN_TRY_ASSIGN(connecting_->greeting,
+                     core_.doorway->add(std::make_unique<PeerConnection>(core_, std::move(stream),
+                                                                         this, connecting_->secret),
+                                        connecting_->is_apart ? kApart : std::uint8_t{0}),
+                     "greeting");
+  return Status::ok();
+}
+
+const SipKey* Requester::connects_to() const {
+  return connecting_ == nullptr || connecting_->is_apart ? nullptr : &connecting_->secret;
+}
+
+// A connection that this requester has begun to make itself is not needed any more.
+Status Requester::open(PeerConnection& opened) {
+  engine_.assert_turn();
+  peer_ = &opened;
+  opened.carry(*this);
   outstanding_ = std::make_unique<std::deque<Outstanding>>();
-  core_.connections_made.fetch_add(1, std::memory_order_relaxed);
-  const Hello hello{core_.options.self, core_.options.name, connection->nonce()};
-  const OutFrame greeting{hello.frame(), hello.payload().data()};
-  MEMSPAN_PASS(connection->submit({&greeting, 1}, nullptr));
+  const std::shared_ptr<Connecting> begun = std::exchange(connecting_, nullptr);
+  engine_.notify();
+  if (begun == nullptr) return Status::ok();
+  begun->end();
+  if (begun->greeting != nullptr && begun->greeting != peer_) begun->greeting->release();
   for (const Connecting::Kept& kept : begun->kept) {
     const OutFrame out{kept.frame, kept.payload.data()};
-    MEMSPAN_PASS(kept.mode == SendMode::kControl ? connection->submit_control(out)
-                                                 : connection->submit({&out, 1}, nullptr));
+    MEMSPAN_PASS(kept.mode == SendMode::kControl ? connection().submit_control(out)
+                                                 : connection().submit({&out, 1}, nullptr));
   }
-  connection->heed_deliveries();
-  connection->expect_life(true);
   return Status::ok();
+}
+
+// The peer yields only once.
+void Requester::connect_again() {
+  engine_.assert_turn();
+  connecting_->greeting = nullptr;
+  connecting_->is_apart = true;
+  if (const Status begun = begin_opening(); !begun.is_ok()) fail(begun, LinkState::kLost);
 }
 
 // The frames wait for the connection.
@@ -185,11 +219,11 @@ Status Requester::post(std::span<const OutFrame> frames, SendMode mode, const De
     MEMSPAN_PASS(await_open(deadline));
   } else {
     MEMSPAN_PASS(begin_connecting());
-    if (connection_ == nullptr) return keep(frames, mode);
+    if (peer_ == nullptr) return keep(frames, mode);
   }
   if (mode == SendMode::kControl) {
-    const Status sent = connection_->submit_control(frames.front());
-    return sent.is_ok() ? sent : fail(sent, true);
+    const Status sent = connection().submit_control(frames.front());
+    return sent.is_ok() ? sent : cut(sent);
   }
   if (frames.front().frame.type == FrameType::kMessage) return submit(frames, mode, deadline);
   const bool asks = is_quiet_expected(frames);
@@ -201,14 +235,13 @@ Status Requester::submit(std::span<const OutFrame> frames, SendMode mode,
                          const Deadline& deadline) {
   Parcel parcel;
   Parcel* const waited = mode == SendMode::kWait ? &parcel : nullptr;
-  if (const Status sent = connection_->submit(frames, waited); !sent.is_ok())
-    return fail(sent, true);
+  if (const Status sent = connection().submit(frames, waited); !sent.is_ok()) return cut(sent);
   if (waited == nullptr || parcel.frames == 0) return Status::ok();
   Status ended = engine_.wait([&] { return parcel.frames == 0 || !lost_.is_ok(); }, deadline,
-                              connection_->id());
+                              connection().id());
   if (!lost_.is_ok()) return lost_;
   if (ended.is_ok()) return ended;
-  connection_->withdraw(parcel);
+  connection().withdraw(parcel);
   if (ended.code() == Code::kTimeout)
     return {Code::kTimeout, fmt::format("{}: the peer does not take what is sent", address_.name)};
   return ended;
@@ -228,8 +261,8 @@ Status Requester::submit_with_quiet(std::span<const OutFrame> frames) {
   last->frame.tag = push_outstanding({.frame = kFlush, .context = frames.front().frame.tag});
   early_quiet_ = last->frame.tag;
   early_operations_ = operations_;
-  const Status sent = connection_->submit({all.data(), frames.size() + 1}, nullptr);
-  return sent.is_ok() ? sent : fail(sent, true);
+  const Status sent = connection().submit({all.data(), frames.size() + 1}, nullptr);
+  return sent.is_ok() ? sent : cut(sent);
 }
 
 Status Requester::settle(const Deadline& deadline) {
@@ -268,17 +301,16 @@ Result<std::uint64_t> Requester::ask(Request request, const Deadline& deadline) 
   MEMSPAN_PASS(await_open(deadline));
   const auto has_space = [&] {
     return !lost_.is_ok() || outstanding_->empty() ||
-           (outstanding_bytes_ + request.frame.length <= connection_->window() &&
+           (outstanding_bytes_ + request.frame.length <= connection().window() &&
             outstanding_->size() < kMostOutstanding);
   };
-  const Status ended = engine_.wait(has_space, deadline, connection_->id());
+  const Status ended = engine_.wait(has_space, deadline, connection().id());
   if (!lost_.is_ok()) return lost_;
   if (!ended.is_ok()) return not_in_time(ended);
   request.frame.tag = push_outstanding(request);
   // Queued if the stream is full: requests are few, and a call that ends early leaves no gap.
   const OutFrame out{request.frame, nullptr};
-  if (const Status sent = connection_->submit({&out, 1}, nullptr); !sent.is_ok())
-    return fail(sent, true);
+  if (const Status sent = connection().submit({&out, 1}, nullptr); !sent.is_ok()) return cut(sent);
   return request.frame.tag;
 }
 
@@ -299,7 +331,7 @@ Status Requester::await_answer(std::uint64_t number, const Deadline& deadline,
                                Completion* abandoned) {
   const auto has_come = [&] { return completed_ >= number || !lost_.is_ok(); };
   const Status ended =
-      engine_.wait(has_come, deadline, connection_ == nullptr ? Engine::Id{0} : connection_->id());
+      engine_.wait(has_come, deadline, peer_ == nullptr ? Engine::Id{0} : connection().id());
   if (completed_ >= number) return Status::ok();
   if (abandoned != nullptr) abandon_locked(abandoned);
   return lost_.is_ok() ? not_in_time(ended) : lost_;
@@ -345,50 +377,60 @@ void Requester::note_failure_locked(std::uint64_t context, const Status& status)
 
 // ---- the end
 
-Status Requester::fail(const Status& why, bool is_told) {
-  if (!lost_.is_ok()) return lost_;
-  const bool is_end = why.code() == Code::kPeerLost;
-  lost_ = said_goodbye_ && is_end
+void Requester::give_up(const Status& why, LinkState end) {
+  if (!lost_.is_ok()) return;
+  lost_ = end == LinkState::kLeft
               ? Status(Code::kPeerLost, fmt::format("{} has left", address_.name))
               : Status(why.code() == Code::kAuth ? Code::kAuth : Code::kPeerLost,
                        fmt::format("{}: {}", address_.name, why.message()));
-  state_.store(said_goodbye_ && is_end ? LinkState::kLeft : LinkState::kLost,
-               std::memory_order_release);
+  state_.store(end, std::memory_order_release);
   if (outstanding_ != nullptr) {
     for (const Outstanding& one : *outstanding_)
       if (one.completion != nullptr) one.completion->status = lost_;
     outstanding_->clear();
   }
-  if (connecting_ != nullptr) std::exchange(connecting_, nullptr)->end();
-  if (connection_ != nullptr) connection_->close();
-  if (is_told && said_goodbye_) core_.tell_left(address_.peer);
-  if (is_told && !said_goodbye_) core_.tell_lost(address_.peer, lost_);
+  if (const auto begun = std::exchange(connecting_, nullptr); begun != nullptr) {
+    begun->end();
+    if (begun->greeting != nullptr) core_.doorway->forget(*begun->greeting);
+    core_.doorway->stop_yielding(address_.peer);
+  }
+  if (peer_ != nullptr) core_.doorway->forget(*std::exchange(peer_, nullptr));
   engine_.notify();
-  return lost_;
 }
 
-void Requester::on_end(const Status& why) {
+void Requester::on_end(const Status& why, LinkState end) {
   engine_.assert_turn();
-  static_cast<void>(fail(why, true).is_ok());
+  peer_ = nullptr;
+  if (connecting_ != nullptr) connecting_->greeting = nullptr;
+  fail(why, end);
+}
+
+void Requester::fail(const Status& why, LinkState end) {
+  if (!lost_.is_ok()) return;
+  give_up(why, end);
+  if (end == LinkState::kLeft)
+    core_.tell_left(address_.peer);
+  else
+    core_.tell_lost(address_.peer, lost_);
+}
+
+Status Requester::cut(const Status& why) {
+  peer_->on_end(why);
+  return lost_;
 }
 
 void Requester::lose(const Status& why) {
   engine_.assert_turn();
-  static_cast<void>(fail(why, false).is_ok());
+  give_up(why, LinkState::kLost);
 }
 
 void Requester::close() {
   // In a child of fork(), threads that do not exist may hold the turn.
   if (core_.ends.load(std::memory_order_acquire)) return;
   const Turn turn(engine_);
-  if (connection_ != nullptr && lost_.is_ok()) {
-    const OutFrame bye{{.type = FrameType::kBye, .region = {}}, nullptr};
-    if (connection_->submit_control(bye).is_ok())
-      static_cast<void>(engine_
-                            .wait([this] { return !connection_->has_unsent() || !lost_.is_ok(); },
-                                  Deadline::after(kGoodbyeLimit), connection_->id())
-                            .is_ok());
-  }
+  if (connecting_ != nullptr && connecting_->greeting != nullptr)
+    std::exchange(connecting_->greeting, nullptr)->release();
+  if (peer_ != nullptr) std::exchange(peer_, nullptr)->release();
   lose({Code::kPeerLost, "the link is closed"});
   core_.forget_requester(address_.peer, this);
 }
@@ -398,9 +440,6 @@ void Requester::close() {
 Status Requester::begin(const Frame& frame) {
   const bool is_refusal = frame.type == FrameType::kRefused;
   text_.resize(is_refusal ? frame.payload : 0);
-  if (frame.type == FrameType::kBye || frame.type == FrameType::kAlive) return Status::ok();
-  message_ = Buffer(frame.type == FrameType::kMessage ? frame.payload : 0);
-  if (frame.type == FrameType::kMessage) return Status::ok();
   if (is_refusal && (frame.kind == 0 || frame.kind > kLastRefusal))
     return {Code::kInvalidArgument, fmt::format("it refuses for the reason {}", frame.kind)};
   if (is_refusal && (frame.flags & kWantsAnswer) == 0) return Status::ok();
@@ -416,23 +455,11 @@ Status Requester::begin(const Frame& frame) {
 
 std::byte* Requester::pin() {
   if (!text_.empty()) return reinterpret_cast<std::byte*>(text_.data());
-  if (message_.size() != 0) return message_.data();
   return outstanding_->front().to;
 }
 
 Status Requester::end(const Frame& frame) {
   engine_.assert_turn();
-  if (frame.type == FrameType::kBye) {
-    said_goodbye_ = true;
-    return Status::ok();
-  }
-  if (frame.type == FrameType::kAlive) return Status::ok();
-  if (frame.type == FrameType::kMessage) {
-    core_.deliveries.add_message(address_.peer, {frame.tag, frame.operand, frame.compare},
-                                 std::move(message_), nullptr);
-    engine_.request_after_turn();
-    return Status::ok();
-  }
   Status refused;
   if (frame.type == FrameType::kRefused) {
     const auto refusal = static_cast<Refusal>(frame.kind);

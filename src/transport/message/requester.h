@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A peer that this process asks: the connection, which the first use makes, and the outstanding
-// requests in the order in which the peer answers.
+// A peer that this process asks: the connection, which the first use finds or makes, and the
+// outstanding requests in the order in which the peer answers.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "transport/message/connection.h"
 #include "transport/message/message_core.h"
+#include "transport/message/peer_connection.h"
 
 namespace memspan {
 
@@ -44,7 +44,7 @@ enum class SendMode : std::uint8_t {
 };
 
 // Thread-safe.
-class Requester final : public FrameSink, public ConnectionOwner {
+class Requester final : public FrameSink {
  public:
   Requester(MessageCore& core, PeerAddress address);
   ~Requester() override;
@@ -73,13 +73,29 @@ class Requester final : public FrameSink, public ConnectionOwner {
   Status lost();
   LinkState state() const { return state_.load(std::memory_order_acquire); }
 
-  // Says goodbye and ends the connection. Later calls return kPeerLost.
+  // Says goodbye. Later calls return kPeerLost. The connection stays while the peer uses it.
   void close();
   int number() const { return address_.peer; }
   const std::string& name() const { return address_.name; }
   MessageCore& core() { return core_; }
-  // Ends the connection; later calls return kPeerLost. The handlers are not called. With the turn.
+
+  // The rest is for PeerConnection and the transport, with the turn.
+  // Ends the connection; later calls return kPeerLost. The handlers are not called.
   void lose(const Status& why);
+  // The secret of the peer, if this requester is connecting to it and has not asked for a
+  // connection of its own; or null.
+  const SipKey* connects_to() const;
+  // Uses that connection from now on. A failure ends it.
+  Status open(PeerConnection& opened);
+  // The peer that was to connect, because this side yielded, has not.
+  void connect_again();
+  // The connection has ended.
+  void on_end(const Status& why, LinkState end);
+
+  Status begin(const Frame& frame) override;
+  std::byte* pin() override;
+  void unpin() override {}
+  Status end(const Frame& frame) override;
 
  private:
   struct Outstanding {
@@ -94,9 +110,10 @@ class Requester final : public FrameSink, public ConnectionOwner {
 
   Status await_open(const Deadline& deadline) MEMSPAN_REQUIRES(engine_.turn);
   Status begin_connecting() MEMSPAN_REQUIRES(engine_.turn);
+  Status begin_opening() MEMSPAN_REQUIRES(engine_.turn);
   void go_on_connecting() MEMSPAN_REQUIRES(engine_.turn);
-  Status open(std::unique_ptr<ByteStream> stream, const SipKey& secret)
-      MEMSPAN_REQUIRES(engine_.turn);
+  Status greet(std::unique_ptr<ByteStream> stream) MEMSPAN_REQUIRES(engine_.turn);
+  Connection& connection() const { return peer_->connection(); }
   Status keep(std::span<const OutFrame> frames, SendMode mode) MEMSPAN_REQUIRES(engine_.turn);
   Status submit(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline)
       MEMSPAN_REQUIRES(engine_.turn);
@@ -111,21 +128,19 @@ class Requester final : public FrameSink, public ConnectionOwner {
   Status not_in_time(const Status& ended) const MEMSPAN_REQUIRES(engine_.turn);
   void note_failure_locked(std::uint64_t context, const Status& status)
       MEMSPAN_REQUIRES(engine_.turn);
-  // Ends outstanding requests. Only the first `why` counts.
-  Status fail(const Status& why, bool is_told) MEMSPAN_REQUIRES(engine_.turn);
-
-  Status begin(const Frame& frame) override;
-  std::byte* pin() override;
-  void unpin() override {}
-  Status end(const Frame& frame) override;
-  void on_end(const Status& why) override;
+  // The connection takes nothing more. Returns why.
+  Status cut(const Status& why) MEMSPAN_REQUIRES(engine_.turn);
+  // Ends outstanding requests, and the connection. Only the first `why` counts.
+  void give_up(const Status& why, LinkState end) MEMSPAN_REQUIRES(engine_.turn);
+  // Also calls the handler.
+  void fail(const Status& why, LinkState end) MEMSPAN_REQUIRES(engine_.turn);
 
   MessageCore& core_;
   Engine& engine_;
   const PeerAddress address_;
   // The rest is used with the turn.
   std::shared_ptr<Connecting> connecting_;  // shared with the engine
-  std::shared_ptr<Connection> connection_;  // shared with the engine
+  PeerConnection* peer_ = nullptr;          // open
   // Made with the connection, which most links of a large job never have.
   std::unique_ptr<std::deque<Outstanding>> outstanding_;
   std::uint64_t outstanding_bytes_ = 0;
@@ -138,8 +153,6 @@ class Requester final : public FrameSink, public ConnectionOwner {
   std::uint64_t early_quiet_ = 0;       // sent with an operation; 0: none
   std::uint64_t early_operations_ = 0;  // up to that one
   std::string text_;                    // of a refusal
-  Buffer message_;
-  bool said_goodbye_ = false;
   Status lost_;
   std::atomic<LinkState> state_{LinkState::kOpen};
   std::unordered_map<std::uint64_t, Status> failures_;  // by context

@@ -13,20 +13,18 @@ namespace {
 
 using Header = std::span<const std::byte, kFrameBytes>;
 
-enum class Purpose : std::uint32_t { kRequests = 1, kAnswers = 2 };
+// The keys of the connecting and of the accepting side, and its proof. They stay the same in all
+// versions of the protocol.
+enum class Purpose : std::uint64_t { kConnecting = 1, kAccepting = 2, kProof = 3 };
+
+std::uint64_t hash(const SipKey& secret, const Nonce& nonce, Purpose purpose, std::uint64_t more) {
+  const std::array<std::uint64_t, 4> input{nonce.low, nonce.high,
+                                           static_cast<std::uint64_t>(purpose), more};
+  return siphash(secret, std::as_bytes(std::span(input)));
+}
 
 SipKey derive_key(const SipKey& secret, const Nonce& nonce, Purpose purpose) {
-  struct {
-    std::uint64_t low, high;
-    std::uint32_t version = kProtocolVersion;
-    Purpose purpose;
-    std::uint64_t half = 0;
-  } input{.low = nonce.low, .high = nonce.high, .purpose = purpose};
-  SipKey key;
-  key.low = siphash(secret, std::as_bytes(std::span(&input, 1)));
-  input.half = 1;
-  key.high = siphash(secret, std::as_bytes(std::span(&input, 1)));
-  return key;
+  return {hash(secret, nonce, purpose, 0), hash(secret, nonce, purpose, 1)};
 }
 
 std::uint64_t seal_of(const SipKey& key, Header header, std::uint32_t sequence) {
@@ -59,11 +57,16 @@ Session Session::accepting(const SipKey& secret) {
 
 void Session::derive(const Nonce& nonce) {
   nonce_ = nonce;
-  const SipKey requests = derive_key(secret_, nonce, Purpose::kRequests);
-  const SipKey answers = derive_key(secret_, nonce, Purpose::kAnswers);
-  sends_ = accepts_ ? answers : requests;
-  receives_ = accepts_ ? requests : answers;
+  const SipKey connecting = derive_key(secret_, nonce, Purpose::kConnecting);
+  const SipKey accepting = derive_key(secret_, nonce, Purpose::kAccepting);
+  sends_ = accepts_ ? accepting : connecting;
+  receives_ = accepts_ ? connecting : accepting;
   has_keys_ = true;
+}
+
+// The key makes it useless to other owners, although they see it.
+std::uint64_t Session::proof(const SipKey& secret) const {
+  return hash(secret, nonce_, Purpose::kProof, accepts_ ? receives_.low : sends_.low);
 }
 
 void Session::seal(FrameHeader& header, std::uint32_t sequence) const {

@@ -32,6 +32,9 @@ class Session {
   static Session accepting(const SipKey& secret);
 
   const Nonce& nonce() const { return nonce_; }
+  // Only a process that knows `secret` can make it for this connection. The connecting side proves
+  // its identity by its own secret as an owner.
+  std::uint64_t proof(const SipKey& secret) const;
   // Seals the `sequence`-th frame that this side sends. An accepting side that has opened nothing
   // uses the key 0.
   void seal(FrameHeader& header, std::uint32_t sequence) const;

@@ -17,6 +17,7 @@
 namespace memspan::contract {
 namespace {
 
+constexpr std::string_view kGreeting = "0.0.0\nstranger";  // version and name
 constexpr Duration kSilenceLimit = std::chrono::milliseconds(500);
 
 class HostileTest : public testing::TestWithParam<Backend> {
@@ -44,9 +45,11 @@ class HostileTest : public testing::TestWithParam<Backend> {
     stream_ = connected(*carrier_, where_).value();
     session_ = Session::connecting(secret_);
     sequence_ = 0;
-    if (greets) send(greeting(), "stranger");
+    if (!greets) return;
+    send(greeting(), kGreeting);
+    EXPECT_EQ(next_answer(), FrameType::kWelcome);
   }
-  Frame greeting() const { return Hello{9, "", session_.nonce()}.frame(); }
+  Frame greeting() const { return Hello{.peer = 9, .nonce = session_.nonce()}.frame(); }
   void send_bytes(std::string_view bytes) { send_bytes(*stream_, bytes); }
   static void send_bytes(ByteStream& stream, std::string_view bytes) {
     const Deadline deadline = Deadline::after(std::chrono::seconds(10));
@@ -135,7 +138,7 @@ TEST_P(HostileTest, NothingIsDoneBeforeAGreeting) {
   EXPECT_TRUE(is_ended());
   open(false);
   session_ = Session::connecting({secret_.low, secret_.high + 1});
-  send(greeting(), "guess");
+  send(greeting(), kGreeting);
   EXPECT_EQ(next_answer(), FrameType::kRefused);
   EXPECT_TRUE(is_ended());
   EXPECT_EQ(counter("refused: not admitted"), "2");
@@ -152,7 +155,7 @@ TEST_P(HostileTest, WhatIsReplayedOpensNothing) {
   const Session recorded = session_;
   open(false);
   session_ = recorded;
-  send(greeting(), "stranger");
+  send(greeting(), kGreeting);
   send(frame, "x");
   EXPECT_EQ(next_answer(), FrameType::kRefused);  // of the greeting
   EXPECT_TRUE(is_ended());

@@ -30,12 +30,14 @@ struct Heard final : FrameSink, ConnectionOwner {
     if (frame.type == FrameType::kPut)
       for (const std::byte one : payload) is_damaged = is_damaged || one != std::byte{0x5a};
     puts += frame.type == FrameType::kPut ? 1 : 0;
+    answers += frame.type == FrameType::kFlushed ? 1 : 0;
     return Status::ok();
   }
   void on_end(const Status& why) override { ended = why; }
 
   int goodbyes = 0;
   int puts = 0;
+  int answers = 0;
   bool is_damaged = false;
   std::vector<std::byte> payload;
   std::optional<Status> ended;
@@ -82,8 +84,9 @@ class ConnectionTest : public testing::Test {
                                          heard_, heard_);
     EXPECT_TRUE(here_->start().is_ok());
     EXPECT_TRUE(peer_->start().is_ok());
-    const Hello hello{1, "PE 1", peer_->nonce()};
-    const OutFrame greeting{hello.frame(), hello.payload().data()};
+    const Hello hello{.peer = 1, .name = "PE 1", .nonce = peer_->session().nonce()};
+    const std::string text = hello.payload();
+    const OutFrame greeting{hello.frame(), text.data()};
     EXPECT_TRUE(peer_->submit({&greeting, 1}, nullptr).is_ok());
   }
   ~ConnectionTest() override {
@@ -179,6 +182,20 @@ TEST_F(ConnectionTest, ControlGoesBeforeWhatWaits) {
   EXPECT_LT(heard_.puts, 16);
   EXPECT_TRUE(serve_until([&] { return heard_.puts == 16; }));
   EXPECT_EQ(parcel_.frames, 0U);
+  EXPECT_FALSE(heard_.is_damaged);
+}
+
+TEST_F(ConnectionTest, AnswersAndRequestsTakeTurns) {
+  const Turn turn(*core_.engine);
+  submit_puts();
+  const std::vector<OutFrame> answers(4, {{.type = FrameType::kFlushed, .region = {}}, nullptr});
+  ASSERT_TRUE(peer_->submit(answers, nullptr).is_ok());
+  EXPECT_TRUE(serve_until([&] { return heard_.answers == 1; }));
+  EXPECT_LT(heard_.puts, 16);
+  const int puts = heard_.puts;
+  EXPECT_TRUE(serve_until([&] { return heard_.answers == 4; }));
+  EXPECT_GT(heard_.puts, puts);
+  EXPECT_TRUE(serve_until([&] { return heard_.puts == 16; }));
   EXPECT_FALSE(heard_.is_damaged);
 }
 

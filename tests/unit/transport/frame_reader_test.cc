@@ -29,7 +29,13 @@ struct Memory final : FrameSink {
 
 class FrameReaderTest : public testing::Test {
  protected:
-  FrameReaderTest() { give(Hello{1, "", sender_.nonce()}.frame(), {}); }
+  FrameReaderTest() {
+    give(Frame{.type = FrameType::kHello,
+               .region = {},
+               .operand = sender_.nonce().low,
+               .compare = sender_.nonce().high},
+         {});
+  }
 
   // The bytes of the next frame.
   std::vector<std::byte> make(const Frame& frame, const std::vector<std::byte>& payload) {

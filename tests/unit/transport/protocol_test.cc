@@ -37,16 +37,21 @@ TEST(ProtocolTest, RefusesWhatIsNoFrame) {
 }
 
 TEST(ProtocolTest, AGreetingIsReadAsItWasWritten) {
-  const Hello hello{12, "PE 12 on host b", {5, 6}};
-  const auto payload = std::as_bytes(std::span(hello.payload()));
+  const Hello hello{12, "PE 12 on host b", {5, 6}, 7, true, 9, "1.2.3"};
+  const std::string text = hello.payload();
+  const auto payload = std::as_bytes(std::span(text));
   const Hello read = Hello::read(hello.frame(), payload).value();
   EXPECT_EQ(read.peer, 12);
   EXPECT_EQ(read.name, "PE 12 on host b");
   EXPECT_EQ(read.nonce, hello.nonce);
+  EXPECT_EQ(read.proof, 7U);
+  EXPECT_TRUE(read.is_apart);
+  EXPECT_EQ(read.protocol, 9U);
+  EXPECT_EQ(read.version, "1.2.3");
   Frame nobody = hello.frame();
   nobody.tag = std::uint64_t{1} << 31;
   EXPECT_THAT(Hello::read(nobody, payload).status().message(), HasSubstr("number is 2147483648"));
-  const Hello long_name{1, std::string(2 * kMostText, 'x'), {}};
+  const Hello long_name{1, std::string(2 * kMostText, 'x')};
   EXPECT_EQ(long_name.frame().payload, kMostText);
 }
 

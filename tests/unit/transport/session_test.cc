@@ -18,7 +18,7 @@ FrameHeader sealed(const Session& session, const Frame& frame, std::uint32_t seq
   return header;
 }
 Frame greeting(const Session& session) {
-  return Hello{3, "", session.nonce()}.frame();
+  return Hello{.peer = 3, .nonce = session.nonce()}.frame();
 }
 const Frame kAnswer{.type = FrameType::kFlushed, .tag = 9, .region = {}};
 
@@ -51,6 +51,13 @@ TEST_F(SessionTest, AFrameThatIsChangedRepeatedOrOfTheOtherDirectionIsNone) {
   EXPECT_THAT(owner_.open(good, 2).status().message(), HasSubstr("frame 2 is not sealed"));
   EXPECT_FALSE(requester_.open(good, 1).is_ok());
   EXPECT_FALSE(owner_.open(sealed(owner_, kAnswer, 0), 0).is_ok());
+}
+
+TEST_F(SessionTest, AProofIsForOneConnectionAndOneSecret) {
+  constexpr SipKey kOwn{21, 22};
+  EXPECT_EQ(requester_.proof(kOwn), owner_.proof(kOwn));
+  EXPECT_NE(requester_.proof(kOwn), requester_.proof(kSecret));
+  EXPECT_NE(requester_.proof(kOwn), Session::connecting(kSecret).proof(kOwn));
 }
 
 TEST_F(SessionTest, TwoConnectionsHaveDifferentKeys) {
