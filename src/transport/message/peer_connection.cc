@@ -73,7 +73,7 @@ bool PeerConnection::is_of(const SipKey& secret) const {
 Status PeerConnection::greet(const Frame& frame) {
   const auto hello = Hello::read(frame, text_);
   text_ = {};
-  const Status admitted = hello.is_ok() ? admit(*hello) : hello.status();
+  Status admitted = hello.is_ok() ? admit(*hello) : hello.status();
   if (!admitted.is_ok()) {
     // Reports the reason to the peer; then the connection ends.
     MEMSPAN_PASS(side_.refuse(frame, {Refusal::kHello, admitted.message()}));
