@@ -100,6 +100,10 @@ class End {
     MutexLock lock(mutex_);
     return lost_;
   }
+  void forget_losses() {
+    MutexLock lock(mutex_);
+    lost_.clear();
+  }
   int received() const { return received_.load(); }
   void leave() {
     link_.reset();
@@ -275,7 +279,7 @@ TEST_P(PairTest, ALossIsReportedOnceOnEachSide) {
   one_->meet(*other_);
   other_->meet(*one_);
   at_once([](End& end) {
-    end.lost_.clear();
+    end.forget_losses();
     EXPECT_TRUE(end.put(0, 1).is_ok());
   });
 }
