@@ -14,7 +14,7 @@
 #include "fabric/pool_record.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"
-#include "store/collective_service.h"
+#include "store/rank_service.h"
 
 namespace memspan {
 namespace {

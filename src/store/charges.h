@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of one quantity each session holds: of the memory for waits, watches, ranks and places,
-// with the nodes of their maps; of the keys; of their bytes.
+// How much of one quantity each session holds: of the memory for waits, watches and ranks, with the
+// nodes of their maps; of the keys; of their bytes.
 //
-// A charge outlives its session if the charged thing does: a key without a lease, and a member's
-// contribution to a group until the group's operation is over.
+// A charge outlives its session if the charged thing does: a key without a lease.
 #pragma once
 
 #include <cstddef>

@@ -353,52 +353,6 @@ Status StoreClient::give_rank(std::string_view scope, Deadline deadline) {
       .status();
 }
 
-Result<std::vector<std::string>> StoreClient::group_allgather(std::string_view group,
-                                                              std::uint64_t operation, int rank,
-                                                              int size, std::string_view mine,
-                                                              Deadline deadline) {
-  return connection_->texts_of({.operation = StoreOperation::kGroupAllgather,
-                                .keys = {std::string(group)},
-                                .value = std::string(mine),
-                                .delta = static_cast<std::int64_t>(operation),
-                                .rank = rank,
-                                .size = static_cast<std::uint32_t>(std::max(size, 0))},
-                               deadline);
-}
-
-Result<std::vector<std::string>> StoreClient::allgather(std::string_view name, int rank, int size,
-                                                        std::string_view mine, Deadline deadline) {
-  return connection_->texts_of({.operation = StoreOperation::kAllgather,
-                                .keys = {std::string(name)},
-                                .value = std::string(mine),
-                                .rank = rank,
-                                .size = static_cast<std::uint32_t>(std::max(size, 0))},
-                               deadline);
-}
-
-Result<CreatedGroup> StoreClient::create_group(std::string_view name, int rank, int size,
-                                               std::string_view mine, Deadline deadline) {
-  auto parts = connection_->texts_of({.operation = StoreOperation::kCreateGroup,
-                                      .keys = {std::string(name)},
-                                      .value = std::string(mine),
-                                      .rank = rank,
-                                      .size = static_cast<std::uint32_t>(std::max(size, 0))},
-                                     deadline);
-  if (!parts.is_ok()) return parts.status();
-  if (parts->size() != static_cast<std::size_t>(size) + 1)
-    return Status(Code::kInternal, "the store's answer to the creation of a group is malformed");
-  CreatedGroup created{.name = std::move(parts->back()), .contributions = {}};
-  parts->pop_back();
-  created.contributions = std::move(*parts);
-  return created;
-}
-
-Status StoreClient::leave_group(std::string_view group, Deadline deadline) {
-  return connection_
-      ->call({.operation = StoreOperation::kLeaveGroup, .keys = {std::string(group)}}, deadline)
-      .status();
-}
-
 const std::string& StoreClient::member() const {
   return member_;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One member's connection to the store: keys, waits, counters, compare-and-swap, watches, ranks and
-// collectives.
+// One member's connection to the store: keys, waits, counters, compare-and-swap, watches and ranks.
 //
 // Every call is a request and its answer on one connection. Calls from several threads are served
 // one after the other, but a waiting call does not block other threads. Requests carry an id, and
@@ -9,7 +8,7 @@
 // connection usable; the store may still perform it.
 //
 // The connection is the member's session. When it ends, or the member is silent for its declared
-// time, the store removes its leased keys, its ranks and its places in groups.
+// time, the store removes its leased keys and its ranks.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +23,8 @@
 #include "core/clock.h"
 #include "core/fd.h"
 #include "core/status.h"
-#include "store/collective_service.h"
 #include "store/key_value_store.h"
+#include "store/rank_service.h"
 #include "store/security.h"
 #include "store/store_address.h"
 #include "store/wire.h"
@@ -53,7 +52,7 @@ struct StoreAccess {
 };
 
 // Thread-safe. In a child made by fork() every call returns kForked.
-class StoreClient final : public KeyValueStore, public CollectiveService {
+class StoreClient final : public KeyValueStore, public RankService {
  public:
   // Connects, and retries until the deadline while no process listens; kTimeout then names the
   // endpoint and the last reason. The client is connected only after it has read the server's
@@ -89,7 +88,7 @@ class StoreClient final : public KeyValueStore, public CollectiveService {
   void end() override;
   std::uint64_t lease() const override { return session(); }
   const std::string& member() const override;
-  CollectiveService* collectives() override { return this; }
+  RankService* rank_service() override { return this; }
 
   // Adds to a decimal counter (a missing one is 0) and returns the sum. kInvalidArgument if the
   // value is not a number or the sum would overflow.
@@ -102,21 +101,10 @@ class StoreClient final : public KeyValueStore, public CollectiveService {
   // (the first 16).
   Status wait(const std::vector<std::string>& keys, Deadline deadline);
 
-  // The recipes that the store answers in one round trip; store/recipes/ documents them.
+  // As in recipes/ranks.h.
   Result<StoreRank> take_rank(std::string_view scope, int rank, int size,
                               Deadline deadline) override;
   Status give_rank(std::string_view scope, Deadline deadline) override;
-  // Joins the first epoch to which this member's rank has not contributed. The contribution of a
-  // caller that timed out stays until another caller takes its rank.
-  Result<std::vector<std::string>> allgather(std::string_view name, int rank, int size,
-                                             std::string_view mine, Deadline deadline) override;
-  Result<CreatedGroup> create_group(std::string_view name, int rank, int size,
-                                    std::string_view mine, Deadline deadline) override;
-  Result<std::vector<std::string>> group_allgather(std::string_view group, std::uint64_t operation,
-                                                   int rank, int size, std::string_view mine,
-                                                   Deadline deadline) override;
-  // Leaves the group, or ends this member's ad-hoc all-gathers of that name.
-  Status leave_group(std::string_view group, Deadline deadline) override;
 
   // The epoch of the store, and the session of this connection.
   std::uint64_t epoch() const;

@@ -15,7 +15,6 @@
 #include "core/log.h"
 #include "core/poll.h"
 #include "core/thread.h"
-#include "store/notice.h"
 
 namespace memspan {
 namespace {
@@ -33,20 +32,7 @@ Status lost(std::string because) {
 }
 
 bool is_blocking(const StoreRequest& request) {
-  return request.operation == StoreOperation::kGet || request.operation == StoreOperation::kWait ||
-         request.operation == StoreOperation::kGroupAllgather ||
-         request.operation == StoreOperation::kAllgather ||
-         request.operation == StoreOperation::kCreateGroup;
-}
-
-// Describes the wait for other members; empty if the request does not wait for them.
-std::string awaited_members(const StoreRequest& request, const std::string& where) {
-  if (request.operation != StoreOperation::kGroupAllgather &&
-      request.operation != StoreOperation::kAllgather &&
-      request.operation != StoreOperation::kCreateGroup)
-    return {};
-  return fmt::format("rank {} of {} waits at the store {} for others that have not come to {}",
-                     request.rank, request.size, where, list_keys(request.keys));
+  return request.operation == StoreOperation::kGet || request.operation == StoreOperation::kWait;
 }
 
 std::uint32_t timeout_ms(const Deadline& deadline) {
@@ -184,8 +170,7 @@ Result<StoreAnswer> StoreClient::Connection::call(StoreRequest request, Deadline
   if (is_blocking(request)) request.timeout_ms = timeout_ms(deadline);
   StoreAnswer answer;
   const Deadline bound = is_blocking(request) ? with_grace(deadline) : deadline;
-  Status status =
-      exchange(request.id, encode(request), answer, bound, awaited_members(request, where_));
+  Status status = exchange(request.id, encode(request), answer, bound);
   if (status.is_ok() && answer.code == Code::kOk) return answer;
   if (status.is_ok()) status = Status(answer.code, answer.message);
   if (status.code() != Code::kTimeout) return status.annotate(what());
@@ -251,7 +236,7 @@ Status StoreClient::Connection::unwatch(std::uint64_t watch, Deadline deadline) 
 }
 
 Status StoreClient::Connection::exchange(std::uint64_t id, std::string frame, StoreAnswer& answer,
-                                         Deadline deadline, const std::string& notice) {
+                                         Deadline deadline) {
   Call call;
   MutexLock lock(mutex_);
   if (!lost_.is_ok()) return lost_;
@@ -259,7 +244,7 @@ Status StoreClient::Connection::exchange(std::uint64_t id, std::string frame, St
   try {
     calls_.emplace(id, &call);
     send(id, std::move(frame));
-    await_aloud(call, deadline, notice);
+    await(call, deadline);
   } catch (const std::bad_alloc&) {
     calls_.erase(id);
     withdraw(id);
@@ -295,21 +280,6 @@ void StoreClient::Connection::flush() {
 // A frame that was partly sent must be completed, or the stream is corrupt.
 void StoreClient::Connection::withdraw(std::uint64_t id) {
   std::erase_if(unsent_, [id](const Outgoing& out) { return out.id == id && !out.has_begun; });
-}
-
-void StoreClient::Connection::await_aloud(const Call& call, const Deadline& deadline,
-                                          const std::string& notice) {
-  if (!notice.empty()) {
-    await(call, deadline.within(kSilentWait));
-    const bool is_over = call.is_answered || !lost_.is_ok() || deadline.has_passed();
-    if (is_over || is_interrupted(mutex_)) return;
-    const std::string line =
-        fmt::format("{} ({:.0f} s so far, {})", notice, to_seconds(kSilentWait), until(deadline));
-    mutex_.unlock();
-    log_line_limited(LogLevel::kWarn, line);
-    mutex_.lock();
-  }
-  await(call, deadline);
 }
 
 // A caller without a deadline leaves the driving to the event thread, which then learns of events
@@ -379,13 +349,14 @@ Status StoreClient::Connection::need_event_thread() {
 
 void StoreClient::Connection::run_events() {
   MutexLock lock(mutex_);
-  while (!is_ending_ && lost_.is_ok()) {
+  // Events that arrived before the loss of the store are delivered.
+  while (!is_ending_ && (lost_.is_ok() || !events_.empty())) {
     if (!events_.empty()) {
       call_watchers();
       continue;
     }
     keep_in_touch();
-    if (!lost_.is_ok()) break;
+    if (!lost_.is_ok()) continue;
     const Deadline until = silence_ == Duration::zero()
                                ? Deadline::never()
                                : Deadline::after(silence_ / kPingsInSilence);

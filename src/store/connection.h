@@ -87,11 +87,7 @@ class StoreClient::Connection {
              Duration silence);
   Status say_hello(const StoreHello& hello, const Deadline& deadline);
   std::uint64_t next_id();
-  // Logs `notice`, unless it is empty, when no answer comes for kSilentWait.
-  Status exchange(std::uint64_t id, std::string frame, StoreAnswer& answer, Deadline deadline,
-                  const std::string& notice = {});
-  void await_aloud(const Call& call, const Deadline& deadline, const std::string& notice)
-      MEMSPAN_REQUIRES(mutex_);
+  Status exchange(std::uint64_t id, std::string frame, StoreAnswer& answer, Deadline deadline);
   void send(std::uint64_t id, std::string frame) MEMSPAN_REQUIRES(mutex_);
   void flush() MEMSPAN_REQUIRES(mutex_);
   void withdraw(std::uint64_t id) MEMSPAN_REQUIRES(mutex_);

@@ -26,7 +26,7 @@
 
 namespace memspan {
 
-class CollectiveService;
+class RankService;
 
 inline constexpr std::size_t kMaxKeyBytes = 8192;
 inline constexpr std::size_t kMaxValueBytes = std::size_t{8} << 20;
@@ -106,8 +106,8 @@ class KeyValueStore {
   // This member's name for messages, such as "PE 3".
   virtual const std::string& member() const = 0;
 
-  // The recipes that this store answers itself in one round trip, or null. For the recipes' use.
-  virtual CollectiveService* collectives() { return nullptr; }
+  // Null if this store does not answer the recipe of ranks itself. For the recipe's use.
+  virtual RankService* rank_service() { return nullptr; }
 
  protected:
   KeyValueStore() = default;

@@ -22,9 +22,8 @@ struct StoreShare {
 
 // A value.
 struct StoreQuota {
-  std::size_t keys = std::size_t{128} << 10;  // as many groups and unfinished ad-hoc all-gathers
-  std::size_t bytes = std::size_t{1} << 30;   // of keys and values; as many again of
-                                              // contributions
+  std::size_t keys = std::size_t{128} << 10;
+  std::size_t bytes = std::size_t{1} << 30;  // of keys and values
   // Memory used on behalf of one session, and of all (StoreCharges). One session's limit fits two
   // waits for as many keys as a request may name.
   std::size_t session = std::size_t{64} << 20;
@@ -41,8 +40,7 @@ struct StoreQuota {
     return {"keys and values, in bytes", bytes, bytes, assured_bytes};
   }
   StoreShare memory_share() const {
-    return {"memory for waits, watches, ranks and contributions, in bytes", sessions, session,
-            assured_bytes};
+    return {"memory for waits, watches and ranks, in bytes", sessions, session, assured_bytes};
   }
 };
 

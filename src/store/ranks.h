@@ -12,7 +12,7 @@
 
 #include "store/answers.h"
 #include "store/charges.h"
-#include "store/collective_service.h"
+#include "store/rank_service.h"
 
 namespace memspan {
 

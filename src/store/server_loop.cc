@@ -238,7 +238,7 @@ void StoreServer::Loop::closed(SessionId id, const Status& why) {
     if (why.code() == Code::kAuth) warn_limited("a connection was refused: " + why.message());
     if (why.code() == Code::kOutOfMemory)
       warn_limited("a member's session was ended: " + why.message());
-    if (!is_stopping_) deliver(state_.disconnect(id, why.message()));
+    if (!is_stopping_) deliver(state_.disconnect(id));
   } catch (const std::exception& error) {
     // Even the headroom was not enough: other members do not learn of this end.
     report(error);

@@ -21,19 +21,8 @@ StoreAnswers StoreState::apply(SessionId from, StoreRequest request, Clock::time
   MEMSPAN_CHECK(found != sessions_.end());
   Session& session = found->second;
   session.heard = now;
-  const std::string& member = session.member.name;
   StoreAnswers answers;
   switch (request.operation) {
-    case StoreOperation::kGroupAllgather:
-    case StoreOperation::kAllgather:
-    case StoreOperation::kCreateGroup:
-      collectives_.contribute(from, member, std::move(request), now, answers);
-      break;
-    case StoreOperation::kLeaveGroup: {
-      StoreAnswer own = collectives_.leave(from, request, answers);
-      answers.push_back({from, std::move(own)});
-      break;
-    }
     case StoreOperation::kTakeRank:
       answers.push_back({from, take_rank(from, session.member, request)});
       break;
@@ -70,8 +59,8 @@ std::size_t StoreState::memory_for(const StoreRequest& request) const {
   constexpr std::size_t kAlways = std::size_t{64} << 10;
   std::size_t kept = 4 * (request.value.size() + request.expected.size());
   for (const std::string& key : request.keys) kept += 512 + 8 * key.size();
-  const std::size_t answers = std::min(request.size, kMostMembers) +
-                              (request.keys.empty() ? 0 : keys_.listeners(request.keys.front()));
+  const std::size_t answers =
+      1 + (request.keys.empty() ? 0 : keys_.listeners(request.keys.front()));
   return kAlways + kept + 3 * answers * sizeof(StoreOutgoing);
 }
 
@@ -80,13 +69,12 @@ void StoreState::hear(SessionId session, Clock::time_point now) {
   if (auto found = sessions_.find(session); found != sessions_.end()) found->second.heard = now;
 }
 
-StoreAnswers StoreState::disconnect(SessionId id, const std::string& why) {
+StoreAnswers StoreState::disconnect(SessionId id) {
   auto session = sessions_.extract(id);
   if (session.empty()) return {};
   if (session.mapped().timer) timers_.erase({*session.mapped().timer, id});
   StoreAnswers answers;
   ranks_.disconnect(id);
-  collectives_.disconnect(id, why, answers);
   keys_.disconnect(id, answers);
   return answers;
 }
@@ -94,7 +82,6 @@ StoreAnswers StoreState::disconnect(SessionId id, const std::string& why) {
 StoreState::Expired StoreState::expire(Clock::time_point now) {
   Expired expired;
   keys_.expire(now, expired.answers);
-  collectives_.expire(now, expired.answers);
   while (!timers_.empty() && timers_.begin()->first <= now) {
     const SessionId id = timers_.begin()->second;
     Session& session = sessions_.at(id);
@@ -104,9 +91,7 @@ StoreState::Expired StoreState::expire(Clock::time_point now) {
       arm(id, session);
       continue;
     }
-    const std::string why =
-        fmt::format("nothing was heard of it for {:.3f} s", to_seconds(now - session.heard));
-    for (StoreOutgoing& out : disconnect(id, why)) expired.answers.push_back(std::move(out));
+    for (StoreOutgoing& out : disconnect(id)) expired.answers.push_back(std::move(out));
     expired.silent.push_back(id);
   }
   return expired;
@@ -114,11 +99,7 @@ StoreState::Expired StoreState::expire(Clock::time_point now) {
 
 std::optional<Clock::time_point> StoreState::next_deadline() const {
   std::optional<Clock::time_point> next = keys_.next_deadline();
-  const auto consider = [&](std::optional<Clock::time_point> when) {
-    if (when && (!next || *when < *next)) next = when;
-  };
-  consider(collectives_.next_deadline());
-  if (!timers_.empty()) consider(timers_.begin()->first);
+  if (!timers_.empty() && (!next || timers_.begin()->first < *next)) next = timers_.begin()->first;
   return next;
 }
 

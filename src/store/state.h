@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The store without its sockets: sessions, and their requests for keys, collectives and ranks.
+// The store without its sockets: sessions, and their requests for keys and ranks.
 //
-//   connect ──► session ── requests ──► StoreKeys, StoreCollectives, ... ──► answers
+//   connect ──► session ── requests ──► StoreKeys, StoreRanks ──► answers
 //                  │
 //                  └── ends (disconnect, or silent for too long): removes what it owned
 //
@@ -17,7 +17,6 @@
 
 #include "core/clock.h"
 #include "store/charges.h"
-#include "store/collectives.h"
 #include "store/keys.h"
 #include "store/quota.h"
 #include "store/ranks.h"
@@ -44,7 +43,6 @@ class StoreState {
   explicit StoreState(StoreQuota quota = {}, std::map<std::string, std::uint32_t> sizes = {})
       : charges_(quota.memory_share()),
         keys_(quota, charges_),
-        collectives_(quota, charges_),
         ranks_(charges_, std::move(sizes)) {}
 
   // `session` must be a new number.
@@ -58,8 +56,8 @@ class StoreState {
   std::size_t memory_for(const StoreRequest& request) const;
   // The session sent something.
   void hear(SessionId session, Clock::time_point now);
-  // Ends the session; does nothing if it has ended. `why` completes "rank 3 is gone: ...".
-  StoreAnswers disconnect(SessionId session, const std::string& why);
+  // Ends the session; does nothing if it has ended.
+  StoreAnswers disconnect(SessionId session);
   // Returns what is due at `now`: timeouts, and sessions that were silent for too long.
   Expired expire(Clock::time_point now);
   std::size_t sessions() const { return sessions_.size(); }
@@ -81,7 +79,6 @@ class StoreState {
   std::set<std::pair<Clock::time_point, SessionId>> timers_;
   StoreCharges charges_;
   StoreKeys keys_;
-  StoreCollectives collectives_;
   StoreRanks ranks_;
 };
 

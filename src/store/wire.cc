@@ -36,7 +36,7 @@ Status malformed(std::string_view what) {
 
 bool is_operation(std::uint8_t number) {
   return number >= static_cast<std::uint8_t>(StoreOperation::kSet) &&
-         number <= static_cast<std::uint8_t>(StoreOperation::kGiveRank);
+         number <= static_cast<std::uint8_t>(StoreOperation::kPing);
 }
 
 bool is_code(std::uint8_t number) {
@@ -96,20 +96,12 @@ std::string_view operation_name(StoreOperation operation) {
       return "watch";
     case StoreOperation::kUnwatch:
       return "unwatch";
-    case StoreOperation::kGroupAllgather:
-      return "group_allgather";
-    case StoreOperation::kLeaveGroup:
-      return "leave_group";
     case StoreOperation::kTakeRank:
       return "take_rank";
-    case StoreOperation::kPing:
-      return "ping";
-    case StoreOperation::kAllgather:
-      return "allgather";
-    case StoreOperation::kCreateGroup:
-      return "create_group";
     case StoreOperation::kGiveRank:
       return "give_rank";
+    case StoreOperation::kPing:
+      return "ping";
   }
   return "unknown";
 }

@@ -37,7 +37,7 @@ inline constexpr std::uint32_t kNoTimeout = 0xffffffff;
 // No request has this id.
 inline constexpr std::uint64_t kFarewellId = 0;
 // Changes with every change of the messages, of `Code` or of `StoreOperation`.
-inline constexpr std::uint32_t kStoreProtocolVersion = 3;
+inline constexpr std::uint32_t kStoreProtocolVersion = 4;
 
 // The numbers are part of the protocol.
 enum class StoreOperation : std::uint8_t {
@@ -52,13 +52,9 @@ enum class StoreOperation : std::uint8_t {
   kList = 9,
   kWatch = 10,
   kUnwatch = 11,
-  kGroupAllgather = 12,
-  kLeaveGroup = 13,
-  kTakeRank = 14,
-  kPing = 15,
-  kAllgather = 16,
-  kCreateGroup = 17,
-  kGiveRank = 18,
+  kTakeRank = 12,
+  kGiveRank = 13,
+  kPing = 14,
 };
 
 // One connection of one member, numbered by the store. A number is never reused.
@@ -67,18 +63,17 @@ using SessionId = std::uint64_t;
 // "compare_and_swap" for kCompareAndSwap: the spelling used in messages.
 std::string_view operation_name(StoreOperation operation);
 
-// A value. Fields that an operation does not use keep these defaults. The collectives are
-// group_allgather, allgather and create_group.
+// A value. Fields that an operation does not use keep these defaults.
 struct StoreRequest {
   std::uint64_t id = 0;
   StoreOperation operation = StoreOperation::kGetNow;
-  std::vector<std::string> keys;  // the key, prefix, group or scope; several for kWait only
-  std::string value = {};         // set, append, compare-and-swap: the new value; collectives: mine
+  std::vector<std::string> keys;  // the key, prefix or scope; several for kWait only
+  std::string value = {};         // set, append, compare-and-swap: the new value
   std::string expected = {};      // compare-and-swap
-  std::int64_t delta = 0;         // add; group_allgather: its number; unwatch: the watch's id
-  std::uint32_t timeout_ms = 0;   // get, wait, collectives: from its arrival
-  std::int32_t rank = -1;         // collectives; take_rank: -1 for the lowest free
-  std::uint32_t size = 0;         // collectives; take_rank: 0: not known
+  std::int64_t delta = 0;         // add; unwatch: the watch's id
+  std::uint32_t timeout_ms = 0;   // get, wait: from its arrival
+  std::int32_t rank = -1;         // take_rank: -1 for the lowest free
+  std::uint32_t size = 0;         // take_rank: 0: not known
   bool is_owned = false;          // set, append, add, compare-and-swap: ends with the session
   bool operator==(const StoreRequest&) const = default;
 };
@@ -88,7 +83,7 @@ struct StoreAnswer {
   std::uint64_t id = 0;
   Code code = Code::kOk;
   std::string message = {};  // why, when the code is not kOk
-  SharedText value = {};     // get, get_now, compare-and-swap; list, collectives: pack_texts()
+  SharedText value = {};     // get, get_now, compare-and-swap; list: pack_texts()
   std::int64_t number = 0;   // add: the sum; append: the length; remove: 1 when the key existed;
                              // take_rank: the rank
   // Only in a watch's answers after the first.

@@ -8,14 +8,12 @@
 #include <memory>
 
 #include "core/unix_socket.h"
-#include "node/wait.h"
 #include "store/client.h"
+#include "store/recipes/group.h"
 
 namespace memspan {
 namespace {
 
-// How often a waiting process checks whether the awaited one has died.
-constexpr auto kLookEvery = std::chrono::milliseconds(100);
 constexpr auto kAnswerLimit = std::chrono::seconds(10);
 
 class LauncherExchange {
@@ -25,22 +23,21 @@ class LauncherExchange {
 
   Result<std::vector<std::string>> operator()(const std::string& mine) {
     if (store_ == nullptr) MEMSPAN_TRY(connect(), "connecting to the launcher's store");
-    // A process may leave the job and join it again.
-    const std::string round =
-        fmt::format("join/{}/{}/", segment_.peer(launch_.rank).generation.load(), count_++);
-    MEMSPAN_PASS(
-        store_->set(round + std::to_string(launch_.rank), mine, Deadline::after(kAnswerLimit)));
-    std::vector<std::string> all;
-    for (int rank = 0; rank < launch_.size; ++rank) {
-      MEMSPAN_TRY_ASSIGN(std::string text, wait_for_text(round, rank),
-                         "exchanging addresses over the launcher's store");
-      all.push_back(std::move(text));
-    }
-    return all;
+    auto all = group_->allgather(mine, Deadline::never(),
+                                 [this](const std::vector<int>& missing) { return look(missing); });
+    if (all.is_ok()) return all;
+    return all.status().annotate("exchanging addresses over the launcher's store");
   }
 
  private:
-  Status connect() { return launch_.is_network() ? connect_over_network() : connect_on_host(); }
+  Status connect() {
+    MEMSPAN_PASS(launch_.is_network() ? connect_over_network() : connect_on_host());
+    // A process may leave the job and join it again.
+    const auto generation = segment_.peer(launch_.rank).generation.load();
+    group_ = std::make_unique<StoreGroup>(*store_, fmt::format("join/{}", generation), launch_.rank,
+                                          launch_.size);
+    return Status::ok();
+  }
 
   Status connect_over_network() {
     MEMSPAN_TRY_ASSIGN(const Endpoint endpoint, Endpoint::parse(launch_.store_url),
@@ -73,21 +70,20 @@ class LauncherExchange {
     return Status::ok();
   }
 
-  Result<std::string> wait_for_text(const std::string& round, int rank) {
-    while (true) {
-      auto text = store_->get(round + std::to_string(rank), Deadline::after(kLookEvery));
-      if (text.code() != Code::kTimeout) return text;
+  // The launcher notes deaths on all nodes, also of processes that never came to the store.
+  Status look(const std::vector<int>& missing) const {
+    for (const int rank : missing)
       if (segment_.peer(rank).death.load(std::memory_order_acquire) != 0)
-        return Status(Code::kPeerLost, fmt::format("PE {} died before it joined", rank));
-      if (segment_.header().exit_requested.load(std::memory_order_acquire) == 2)
-        return Status(Code::kUnavailable, "the job was asked to end");
-    }
+        return {Code::kPeerLost, fmt::format("PE {} died before it joined", rank)};
+    if (segment_.header().exit_requested.load(std::memory_order_acquire) == 2)
+      return {Code::kUnavailable, "the job was asked to end"};
+    return Status::ok();
   }
 
   const Launch launch_;
   const NodeSegment& segment_;
   std::unique_ptr<StoreClient> store_;
-  int count_ = 0;
+  std::unique_ptr<StoreGroup> group_;
 };
 
 }  // namespace

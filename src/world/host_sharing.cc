@@ -12,7 +12,7 @@
 #include "core/mutex.h"
 #include "node/descriptor_broker.h"
 #include "node/host_identity.h"
-#include "store/collective_service.h"
+#include "store/recipes/contributions.h"
 #include "world/carrier_choice.h"
 #include "world/membership_steps.h"
 

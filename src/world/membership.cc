@@ -12,7 +12,7 @@
 #include "core/environment.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"
-#include "store/collective_service.h"
+#include "store/rank_service.h"
 #include "world/membership_steps.h"
 
 namespace memspan {

@@ -10,6 +10,7 @@
 #include "core/environment.h"
 #include "core/interrupt.h"
 #include "store/recipes/all_gather.h"
+#include "store/recipes/change_queue.h"
 #include "store/recipes/group.h"
 #include "store/recipes/ranks.h"
 #include "world/membership.h"
@@ -47,26 +48,43 @@ Status check_all_here(const Membership& joined, KeyValueStore& store, Deadline d
   return Status::ok();
 }
 
-// The built-in server forgets a group whose members have all left it or died. Elsewhere what a
-// group wrote may outlive a job that was killed, so each job's group is a new one.
+// The keys of a group may outlive a job that was killed, so each job's group is a new one.
 Status name_group(Membership& joined, const Deadline& deadline) {
-  joined.group = joined.job + "/join";
-  if (joined.store->collectives() != nullptr) return Status::ok();
-  auto created = create_group(*joined.store, joined.group, joined.rank, joined.size, {}, deadline);
+  auto created =
+      create_group(*joined.store, joined.job + "/join", joined.rank, joined.size, {}, deadline);
   if (!created.is_ok()) return created.status();
-  joined.group = created->name;
+  joined.group = std::move(created->name);
   return Status::ok();
+}
+
+// The process that hosts the store leaves last. The same address may serve the next job at once, so
+// the others wait until this store is gone.
+Status wait_for_store_to_close(Membership& member, const Deadline& deadline) {
+  KeyValueStore& store = *member.store;
+  const std::string here = here_prefix(member.job);
+  if (member.server == nullptr) {
+    MEMSPAN_PASS(store.remove(here + std::to_string(member.rank), deadline).status());
+    const Status gone = store.get(member.job + "/never", deadline).status();
+    return gone.code() == Code::kStoreLost ? Status::ok() : gone;
+  }
+  ChangeQueue changes(store);
+  MEMSPAN_PASS(changes.watch(here, deadline));
+  for (;;) {
+    MEMSPAN_TRY_ASSIGN(const StoreListing rest, store.list(here, deadline), "listing the members");
+    if (rest.size() <= 1) return Status::ok();
+    for (std::size_t others = rest.size() - 1; others > 0; --others)
+      MEMSPAN_PASS(changes.next(deadline).status());
+  }
 }
 
 Status wait_to_leave(Membership& member, const Deadline& deadline) {
   KeyValueStore& store = *member.store;
-  const bool is_created = store.collectives() == nullptr;
-  StoreGroup last(store, (is_created ? member.group : member.job) + "/leave", member.rank,
-                  member.size);
+  StoreGroup last(store, member.group + "/leave", member.rank, member.size);
   MEMSPAN_PASS(last.barrier(deadline));
+  if (member.host == Rendezvous::Host::kRankZero)
+    return wait_for_store_to_close(member, deadline).annotate("waiting for the store to close");
   // The last member to leave removes what the group wrote.
-  return is_created ? StoreGroup(store, member.group, member.rank, member.size).leave(deadline)
-                    : Status::ok();
+  return StoreGroup(store, member.group, member.rank, member.size).leave(deadline);
 }
 
 // The job that the user has named: a store that serves another one is the wrong one.
@@ -164,12 +182,6 @@ Status leave_rendezvous(Membership& member, Duration limit) {
   member.exchange = nullptr;  // it uses the store
   Deadline deadline = Deadline::after(limit);
   MEMSPAN_TRY(wait_to_leave(member, deadline), "leaving the job");
-  // The same address may serve the next job at once: the others wait until this store is gone.
-  if (member.server == nullptr && member.host == Rendezvous::Host::kRankZero) {
-    auto gone = member.store->get(member.job + "/never", deadline);
-    if (gone.code() != Code::kStoreLost)
-      return gone.status().annotate("waiting for the store to close");
-  }
   member.store.reset();
   member.server.reset();
   return Status::ok();

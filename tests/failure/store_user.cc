@@ -51,7 +51,7 @@ std::vector<Call> calls(int rank) {
       {"wait", false, [=](StoreClient& s) { return s.wait({"never"}, later()); }},
       {"meet", false,
        [=](StoreClient& s) {
-         return s.group_allgather(fmt::format("lonely-{}", rank), 1, 0, 2, "", later()).status();
+         return StoreGroup(s, fmt::format("lonely-{}", rank), 0, 2).barrier(later());
        }},
   };
 }

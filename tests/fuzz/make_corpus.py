@@ -14,8 +14,7 @@ import sys
 VERSION = 3
 MAGIC = 0x5370736D
 OPERATIONS = (
-    "set get get_now add append compare_and_swap remove wait list watch unwatch group_allgather "
-    "leave_group take_rank ping allgather create_group give_rank"
+    "set get get_now add append compare_and_swap remove wait list watch unwatch take_rank give_rank ping"
 ).split()
 NO_TIMEOUT = 0xFFFFFFFF
 
@@ -106,16 +105,7 @@ def store_state():
     yield "silence", connect(0, 100) + connect(1, 50) + wait(40) + command(4, 1) + wait(40) + wait(100)
     yield "owned", two + short(0, "set", 0, 1) + short(1, "watch") + short(1, "get") + leave(0)
     yield "wait_then_set", two + short(1, "wait", 0x31, 0xF0) + short(0, "set", 0) + short(0, "set", 1)
-    ours = [request("group_allgather", keys=(b"g",), value=b"m", timeout=NO_TIMEOUT, rank=rank, size=3, number=rank) for rank in range(3)]
     three = two + connect(2)
-    yield "group_allgather_all", three + b"".join(send(rank, ours[rank]) for rank in range(3)) + leave(1)
-    yield "group_allgather_gone", three + send(0, ours[0]) + send(2, ours[2]) + leave(2) + send(1, ours[1]) + leave(0) + leave(1)
-    yield "group_allgather_alone", connect(0) + b"".join(send(0, ours[rank]) for rank in range(2)) + leave(0)
-    for name in ("allgather", "create_group"):
-        came = [request(name, keys=(b"g",), value=b"m", timeout=100, rank=rank, size=3, number=rank) for rank in range(3)]
-        yield name + "_all", three + b"".join(send(rank, came[rank]) for rank in range(3)) + leave(1) + send(0, came[0])
-        yield name + "_late", three + send(0, came[0]) + send(1, came[1]) + wait(100) + send(2, came[2]) + send(0, came[0])
-        yield name + "_gone", three + send(0, came[0]) + leave(0) + connect(0) + send(0, came[1]) + send(1, came[0]) + send(2, came[2])
     yield "ranks", three + b"".join(short(rank, "take_rank", 0, 0xC0) for rank in range(3)) + leave(1) + short(2, "take_rank")
     yield "quota", connect(0) + b"".join(short(0, "set", what, 3) for what in range(8))
 

@@ -103,7 +103,7 @@ class Trial {
 
   // The same in few bytes, with names that several requests share.
   void take_short_request(SessionId session) {
-    StoreRequest request{.operation = static_cast<StoreOperation>(1 + input_.u8() % 18),
+    StoreRequest request{.operation = static_cast<StoreOperation>(1 + input_.u8() % 14),
                          .keys = {}};
     const std::uint8_t what = input_.u8();
     const std::uint8_t how = input_.u8();
@@ -174,20 +174,7 @@ class Trial {
     for (std::size_t i = 0; i < kQuota.keys; ++i) {
       const std::string name = "group " + std::to_string(i);
       MEMSPAN_CHECK(is_ok({.operation = StoreOperation::kTakeRank, .keys = {name}, .rank = 0}));
-      MEMSPAN_CHECK(is_ok({.operation = StoreOperation::kGroupAllgather,
-                           .keys = {name},
-                           .value = std::string(kQuota.bytes, 'p'),
-                           .timeout_ms = kNoTimeout,
-                           .rank = 0,
-                           .size = 1}));
     }
-    for (std::size_t i = 0; i <= kQuota.keys; ++i)  // names of all-gathers that are over are free
-      MEMSPAN_CHECK(is_ok({.operation = StoreOperation::kAllgather,
-                           .keys = {"allgather " + std::to_string(i)},
-                           .value = std::string(kQuota.bytes, 'p'),
-                           .timeout_ms = kNoTimeout,
-                           .rank = 0,
-                           .size = 1}));
   }
 
   ByteReader input_;

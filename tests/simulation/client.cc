@@ -108,11 +108,9 @@ std::uint32_t World::random_time() {
 
 StoreRequest World::next_request(Session& session) {
   const std::uint64_t kind = dice_.below(100);
-  if (kind < 14) return meet_request(session);
-  if (kind < 16) return leave_request(session);
-  if (kind < 22) return watch_request(session);
-  if (kind < 24) return {.operation = StoreOperation::kPing, .keys = {}};
-  if (kind < 29) {
+  if (kind < 8) return watch_request(session);
+  if (kind < 10) return {.operation = StoreOperation::kPing, .keys = {}};
+  if (kind < 15) {
     const int wanted = dice_.chance(70) ? -1 : static_cast<int>(dice_.below(clients_.size() + 1));
     return {.operation = StoreOperation::kTakeRank,
             .keys = {"job"},
@@ -152,32 +150,6 @@ StoreRequest World::key_request() {
   return request;
 }
 
-// All who are there meet under the same name; when one goes, the rest takes another name.
-StoreRequest World::meet_request(Session& session) {
-  if (session.group < group_) {
-    session.group = group_;
-    session.next_operation = 0;
-  }
-  return {.operation = StoreOperation::kGroupAllgather,
-          .keys = {fmt::format("g{}", session.group)},
-          .value = fmt::format("{}.{}", session.id, ++ticks_),
-          .delta = session.next_operation++,
-          .timeout_ms = random_time(),
-          .rank = static_cast<std::int32_t>(session.client),
-          .size = static_cast<std::uint32_t>(clients_.size())};
-}
-
-StoreRequest World::leave_request(Session& session) {
-  const int group = std::max(0, session.group);
-  go_on_from_group(session, group);
-  return {.operation = StoreOperation::kLeaveGroup, .keys = {fmt::format("g{}", group)}};
-}
-
-void World::go_on_from_group(Session& session, int group) {
-  if (session.group == group) session.group = -1;
-  group_ = std::max(group_, group + 1);
-}
-
 StoreRequest World::watch_request(Session& session) {
   for (const auto& [id, told] : session.watches)
     if (dice_.chance(30) && session.unwatched.insert(id).second)
@@ -214,26 +186,8 @@ void World::read(SessionId id, const StoreAnswer& answer) {
   }
   const auto node = session.asked.extract(answer.id);
   if (node.empty()) return fail(fmt::format("session {} did not ask {}", id, answer.id));
-  const StoreRequest& request = node.mapped().request;
   say("reads", id, answer.id, fmt::format("{} \"{}\"", code_name(answer.code), answer.message));
-  if (request.operation == StoreOperation::kGroupAllgather)
-    return read_contributions(session, request, answer);
   remember(session, node.mapped(), &answer);
-}
-
-// All who got the parts of one operation got the same, and everybody finds its own in its place.
-void World::read_contributions(Session& session, const StoreRequest& request,
-                               const StoreAnswer& answer) {
-  if (answer.code == Code::kTimeout) return;
-  if (answer.code != Code::kOk)
-    return go_on_from_group(session, std::stoi(request.keys.front().substr(1)));
-  const auto parts = unpack_texts(answer.value);
-  if (!parts.is_ok() || parts->size() != clients_.size() ||
-      parts->at(static_cast<std::size_t>(request.rank)) != request.value)
-    return fail(fmt::format("session {} meets and is not among those who did", session.id));
-  for (const std::string& part : *parts)
-    if (contributions_.emplace(part, answer.value).first->second != answer.value)
-      fail(fmt::format("two members of {} got different parts", request.keys.front()));
 }
 
 // Of a wait for several keys every key's history gets its share.

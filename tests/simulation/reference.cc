@@ -35,12 +35,6 @@ void Reference::apply(SessionId from, const StoreRequest& request, Clock::time_p
     case StoreOperation::kUnwatch:
       watches_.at({from, static_cast<std::uint64_t>(request.delta)}).end = changes_.size();
       break;
-    case StoreOperation::kGroupAllgather:
-      meet(from, request);
-      break;
-    case StoreOperation::kLeaveGroup:
-      leave(from, key);
-      break;
     default:
       break;
   }
@@ -54,34 +48,11 @@ void Reference::change(const std::string& key, const Operation& operation) {
   if (!state.value) keys_.erase(key);
 }
 
-// Places of who is gone stay taken, and who asks for one of them does not come in.
-void Reference::meet(SessionId from, const StoreRequest& request) {
-  Group& group = groups_[request.keys.front()];
-  const auto [member, is_new] = group.members.try_emplace(request.rank, from);
-  if (member->second != from || group.gone.contains(request.rank)) return;
-  const auto number = static_cast<std::uint64_t>(request.delta);
-  if (number < group.next[request.rank]) return;
-  group.next[request.rank] = number + 1;
-  group.came[number].insert(request.rank);
-}
-
-void Reference::leave(SessionId session, const std::string& name) {
-  auto found = groups_.find(name);
-  if (found == groups_.end()) return;
-  Group& group = found->second;
-  for (const auto& [rank, member] : group.members)
-    if (member == session) group.gone.insert(rank);
-  if (group.gone.size() == group.members.size()) groups_.erase(found);
-}
-
 void Reference::end(SessionId session) {
   live_.erase(session);
   const auto keys = keys_;  // a copy: change() erases
   for (const auto& [key, state] : keys)
     change(key, {.session = session, .is_end_of_session = true});
-  std::vector<std::string> names;
-  for (const auto& [name, group] : groups_) names.push_back(name);
-  for (const std::string& name : names) leave(session, name);
   std::erase_if(ranks_, [&](const auto& rank) { return rank.second == session; });
   std::erase_if(pending_, [&](const auto& entry) { return entry.first.first == session; });
   std::erase_if(watches_, [&](const auto& entry) { return entry.first.first == session; });
@@ -101,18 +72,8 @@ std::string Reference::judge(SessionId to, const StoreAnswer& answer, Clock::tim
   const auto& deadline = pending.mapped().deadline;
   if (answer.code == Code::kTimeout && (!deadline || now < *deadline))
     return name_of(to, request) + " is over before its time";
-  if (answer.code == Code::kPeerLost && may_wait(request) && !has_no_place(to, request))
-    return name_of(to, request) + " fails although all who are gone had come";
   if (request.operation == StoreOperation::kTakeRank) return judge_rank(to, request, answer);
   return {};
-}
-
-bool Reference::has_no_place(SessionId session, const StoreRequest& request) const {
-  const auto group = groups_.find(request.keys.front());
-  if (group == groups_.end()) return true;
-  const auto member = group->second.members.find(request.rank);
-  return member == group->second.members.end() || member->second != session ||
-         group->second.gone.contains(request.rank);
 }
 
 std::string Reference::judge_rank(SessionId to, const StoreRequest& request,
@@ -145,14 +106,7 @@ bool Reference::may_wait(const StoreRequest& request) const {
   if (request.operation == StoreOperation::kGet || request.operation == StoreOperation::kWait)
     return !std::all_of(keys.begin(), keys.end(),
                         [&](const auto& key) { return keys_.contains(key); });
-  if (request.operation != StoreOperation::kGroupAllgather) return false;
-  const auto group = groups_.find(keys.front());
-  if (group == groups_.end()) return false;
-  const auto came = group->second.came.find(static_cast<std::uint64_t>(request.delta));
-  if (came == group->second.came.end() || !came->second.contains(request.rank)) return false;
-  for (int rank : group->second.gone)
-    if (!came->second.contains(rank)) return false;
-  return came->second.size() < members_;
+  return false;
 }
 
 std::vector<std::string> Reference::listing() const {

@@ -41,7 +41,7 @@ class Reference {
 
   void connect(SessionId session) { live_.insert(session); }
   void apply(SessionId from, const StoreRequest& request, Clock::time_point now);
-  // Every key that it owned, its ranks, places, watches and requests go.
+  // Every key that it owned, its ranks, watches and requests go.
   void end(SessionId session);
   bool is_live(SessionId session) const { return live_.contains(session); }
 
@@ -59,27 +59,16 @@ class Reference {
     StoreRequest request;
     std::optional<Clock::time_point> deadline;
   };
-  struct Group {
-    std::map<int, SessionId> members;
-    std::map<int, std::uint64_t> next;  // by rank, the first operation that it has not come to
-    std::set<int> gone;
-    std::map<std::uint64_t, std::set<int>> came;
-  };
-
   void change(const std::string& key, const Operation& operation);
-  void meet(SessionId from, const StoreRequest& request);
-  void leave(SessionId session, const std::string& name);
   std::string judge_rank(SessionId to, const StoreRequest& request, const StoreAnswer& answer);
-  bool has_no_place(SessionId session, const StoreRequest& request) const;
   bool may_wait(const StoreRequest& request) const;
 
-  const std::uint32_t members_;  // of each group
+  const std::uint32_t members_;  // as many ranks
   std::set<SessionId> live_;
   std::map<std::string, KeyState> keys_;
   std::vector<Change> changes_;
   std::map<Id, Watched> watches_;
   std::map<Id, Pending> pending_;
-  std::map<std::string, Group> groups_;
   std::map<int, SessionId> ranks_;  // of the one scope
 };
 

@@ -108,7 +108,7 @@ void World::send(const StoreAnswers& answers) {
 // The connection ended.
 void World::lose(SessionId id) {
   if (!reference_.is_live(id)) return;
-  const StoreAnswers answers = state_.disconnect(id, "the connection ended");
+  const StoreAnswers answers = state_.disconnect(id);
   end(id);
   send(answers);
 }

@@ -59,8 +59,6 @@ class World {
     std::map<std::uint64_t, Asked> asked = {};
     std::map<std::uint64_t, std::vector<Change>> watches = {};  // what each was told
     std::set<std::uint64_t> unwatched = {};
-    int group = -1;  // that it meets in
-    std::int64_t next_operation = 0;
   };
   struct Client {
     SessionId session = 0;  // 0: is away
@@ -80,8 +78,6 @@ class World {
   void keep_in_touch(SessionId session);
   StoreRequest next_request(Session& session);
   StoreRequest key_request();
-  StoreRequest meet_request(Session& session);
-  StoreRequest leave_request(Session& session);
   StoreRequest watch_request(Session& session);
   std::uint32_t random_time();
   std::string random_key();
@@ -89,8 +85,6 @@ class World {
   void transmit(Session& session, std::function<void()> arrive);
   void ask(Session& session, StoreRequest request);
   void read(SessionId session, const StoreAnswer& answer);
-  void read_contributions(Session& session, const StoreRequest& request, const StoreAnswer& answer);
-  void go_on_from_group(Session& session, int group);
   void remember(const Session& session, const Asked& asked, const StoreAnswer* answer);
 
   // The store's side.
@@ -118,9 +112,7 @@ class World {
   SessionId last_session_ = 0;
   std::optional<Time> over_;                 // since when all programs are
   std::map<std::string, std::string> seen_;  // by key, the last value that anybody saw
-  int group_ = 0;                            // the newest that anybody went on to
   std::map<std::string, std::vector<Operation>> history_;  // by key
-  std::map<std::string, std::string> contributions_;       // by each part, all that came with it
   std::string failure_;
 };
 

@@ -2,14 +2,17 @@
 // Recipe: ad-hoc all-gather among `size` callers that agree on a name. Callers choose their own
 // rank, and the next callers may be others.
 //
-//   NAME/allgather/slot/00000   what rank 0 contributes, under its lease
-//   NAME/allgather/slot/00001   ...
-//   NAME/allgather/decision     the callers of the last epoch, and its outcome
+//   NAME/allgather/slot/00000      what rank 0 contributes, under its lease
+//   NAME/allgather/slot/00001      ...
+//   NAME/allgather/wait/collector  under the lease of the caller that decides
+//   NAME/allgather/wait/decision   the callers of the last epoch, and its outcome
 //
-// A caller fills the slot of its rank. If it sees all slots filled, it swaps the decision for one
-// that names them. If it sees that a caller is gone, it swaps the decision for a failure. One swap
-// wins, so all callers of an epoch get the same outcome. A caller that gives up also swaps the
-// decision: it has either taken part or it has not.
+// A caller fills the slot of its rank. The first one that waits watches the slots and swaps the
+// decision: for one that has all callers' bytes if all slots are filled, for a failure if a caller
+// is gone. The others watch only the decision, so all callers of an epoch get the same outcome by
+// a few requests each. A caller that gives up leaves its part in the slot; in a creation it swaps
+// the decision for one that the part does not count. If the caller that decides goes, the next one
+// takes its place.
 #pragma once
 
 #include <string>
@@ -18,13 +21,11 @@
 
 #include "core/clock.h"
 #include "core/status.h"
-#include "store/collective_service.h"
 #include "store/key_value_store.h"
 
 namespace memspan {
 
-// Returns all callers' bytes, by rank; together at most kMaxValueBytes, and 1 GiB / size. A store
-// without a CollectiveService accepts at most half of its share from each caller.
+// Returns all callers' bytes, by rank; each at most most_contributed().
 //   kTimeout          names the missing ranks; the caller's bytes may still count
 //   kPeerLost         names a departed caller that waited, or that took part in the last epoch with
 //                     this one; returned to all that wait
@@ -37,6 +38,12 @@ Result<std::vector<std::string>> allgather(KeyValueStore& store, std::string_vie
 // Ends this member's all-gathers of that name: waiting callers, also in this process, get
 // kPeerLost.
 Status leave_allgather(KeyValueStore& store, std::string_view name, Deadline deadline);
+
+// A group that its members have just made. A value.
+struct CreatedGroup {
+  std::string name;                        // unique in the store
+  std::vector<std::string> contributions;  // by rank
+};
 
 // No caller returns before all have called.
 Status barrier(KeyValueStore& store, std::string_view name, int rank, int size, Deadline deadline);

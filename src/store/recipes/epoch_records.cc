@@ -46,13 +46,26 @@ std::vector<EpochCaller> read_callers(ByteReader& reader) {
 
 }  // namespace
 
+std::string EpochCaller::encode() const {
+  ByteWriter writer;
+  write(writer, *this);
+  return writer.take();
+}
+
+Result<EpochCaller> EpochCaller::decode(std::string_view text) {
+  ByteReader reader(text);
+  EpochCaller caller = read_caller(reader);
+  if (!reader.is_finished()) return malformed("caller");
+  return caller;
+}
+
 std::string EpochSlot::encode() const {
   ByteWriter writer;
   writer.u8(static_cast<std::uint8_t>(state));
   write(writer, caller);
-  writer.u32(size);
-  writer.u64(length);
-  writer.text(bytes);
+  writer.u64(serial);
+  writer.u32(static_cast<std::uint32_t>(size));
+  part.write(writer);
   return writer.take();
 }
 
@@ -60,12 +73,12 @@ Result<EpochSlot> EpochSlot::decode(std::string_view text) {
   ByteReader reader(text);
   EpochSlot slot;
   const std::uint8_t state = reader.u8();
-  slot.state = state == 0 ? State::kEmpty : State::kFilled;
+  slot.state = static_cast<State>(state);
   slot.caller = read_caller(reader);
-  slot.size = reader.u32();
-  slot.length = reader.u64();
-  slot.bytes = reader.text();
-  if (!reader.is_finished() || state > 1) return malformed("slot");
+  slot.serial = reader.u64();
+  slot.size = static_cast<int>(reader.u32());
+  slot.part = Contribution::read(reader);
+  if (!reader.is_finished() || state > 2) return malformed("slot");
   return slot;
 }
 
@@ -77,12 +90,17 @@ bool EpochDecision::concerns(std::uint64_t nonce) const {
 std::string EpochDecision::encode() const {
   ByteWriter writer;
   writer.u64(serial);
-  writer.u8(static_cast<std::uint8_t>(code));
-  writer.text(message);
+  writer.u8(static_cast<std::uint8_t>(status.code()));
+  writer.text(status.message());
   write(writer, decided);
   write(writer, last);
   writer.u32(static_cast<std::uint32_t>(consumed.size()));
-  for (std::uint64_t nonce : consumed) writer.u64(nonce);
+  for (const auto& [nonce, slot] : consumed) {
+    writer.u64(nonce);
+    writer.u32(static_cast<std::uint32_t>(slot.rank));
+    writer.u64(slot.serial);
+  }
+  for (const std::string& part : parts) writer.text(part);
   return writer.take();
 }
 
@@ -91,47 +109,51 @@ Result<EpochDecision> EpochDecision::decode(std::string_view text) {
   if (text.empty()) return decision;
   ByteReader reader(text);
   decision.serial = reader.u64();
-  const std::uint8_t code = reader.u8();
-  decision.code = static_cast<Code>(code);
-  decision.message = reader.text();
+  const auto code = static_cast<Code>(reader.u8());
+  const std::string_view message = reader.text();
+  if (code != Code::kOk) decision.status = Status(code, std::string(message));
   decision.decided = read_callers(reader);
   decision.last = read_callers(reader);
   const std::uint32_t count = reader.u32();
-  for (std::uint32_t i = 0; i < count && reader.is_ok(); ++i)
-    decision.consumed.insert(reader.u64());
-  if (!reader.is_finished() || code > static_cast<std::uint8_t>(Code::kInternal))
-    return malformed("decision");
+  for (std::uint32_t i = 0; i < count && reader.is_ok(); ++i) {
+    const std::uint64_t nonce = reader.u64();
+    const int rank = static_cast<int>(reader.u32());
+    decision.consumed[nonce] = {rank, reader.u64()};
+  }
+  while (reader.is_ok() && !reader.is_finished()) decision.parts.emplace_back(reader.text());
+  if (!reader.is_finished() || code > Code::kInternal) return malformed("decision");
   return decision;
 }
 
-Result<EpochView> EpochView::read(const StoreListing& listing, std::string_view prefix) {
-  EpochView view;
-  const std::string slots = fmt::format("{}slot/", prefix);
+Result<EpochSlots> read_slots(const StoreListing& listing, std::string_view prefix) {
+  EpochSlots slots;
   for (const auto& [key, value] : listing) {
-    if (key == fmt::format("{}decision", prefix)) view.decision_text = value;
-    if (!key.starts_with(slots)) continue;
-    MEMSPAN_TRY_ASSIGN(const int rank, rank_in_key(key, slots), "reading an all-gather");
-    MEMSPAN_TRY_ASSIGN(view.slots[rank], EpochSlot::decode(value), "reading an all-gather");
+    MEMSPAN_TRY_ASSIGN(const int rank, rank_in_key(key, prefix), "reading an all-gather");
+    MEMSPAN_TRY_ASSIGN(slots[rank], EpochSlot::decode(value), "reading an all-gather");
   }
-  MEMSPAN_TRY_ASSIGN(view.decision, EpochDecision::decode(view.decision_text),
-                     "reading an all-gather");
-  return view;
+  return slots;
 }
 
-std::map<int, EpochSlot> EpochView::fresh() const {
-  std::map<int, EpochSlot> fresh;
+std::vector<const EpochSlot*> EpochView::fresh(int size) const {
+  using enum EpochSlot::State;
+  std::vector<const EpochSlot*> fresh;
   for (const auto& [rank, slot] : slots)
-    if (slot.state == EpochSlot::State::kFilled && !decision.consumed.contains(slot.caller.nonce))
-      fresh.emplace(rank, slot);
+    if ((slot.state == kFilled || (slot.state == kGaveUp && slot.size == size)) &&
+        !decision.consumed.contains(slot.caller.nonce))
+      fresh.push_back(&slot);
   return fresh;
 }
 
 EpochDecision EpochView::next_decision() const {
-  EpochDecision next;
-  next.serial = decision.serial + 1;
-  next.last = decision.last;
-  for (const auto& [rank, slot] : slots)
-    if (decision.consumed.contains(slot.caller.nonce)) next.consumed.insert(slot.caller.nonce);
+  constexpr std::uint64_t kLongAgo = 64;  // decisions
+  EpochDecision next{.serial = decision.serial + 1, .last = decision.last};
+  for (const auto& [nonce, consumed] : decision.consumed) {
+    const auto slot = slots.find(consumed.rank);
+    const bool is_over = slot == slots.end() ? consumed.serial + kLongAgo < next.serial
+                                             : slot->second.caller.nonce != nonce &&
+                                                   slot->second.serial >= consumed.serial;
+    if (!is_over) next.consumed.emplace(nonce, consumed);
+  }
   return next;
 }
 

@@ -4,13 +4,13 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/status.h"
 #include "store/key_value_store.h"
+#include "store/recipes/contributions.h"
 
 namespace memspan {
 
@@ -20,6 +20,9 @@ struct EpochCaller {
   std::uint64_t nonce = 0;  // unique to this call
   std::uint64_t lease = 0;
   std::string member;
+
+  std::string encode() const;
+  static Result<EpochCaller> decode(std::string_view text);
 };
 
 // The content of a rank's slot. A value.
@@ -27,42 +30,56 @@ struct EpochSlot {
   enum class State : std::uint8_t {
     kEmpty = 0,   // its caller exists, but is not calling
     kFilled = 1,  // its caller waits, or the decision about it has just been written
+    kGaveUp = 2,  // its caller waited in vain; the part still counts, unless it is consumed
   };
   State state = State::kEmpty;
   EpochCaller caller;
-  std::uint32_t size = 0;    // of the epoch, as the caller says
-  std::uint64_t length = 0;  // of what the caller contributes
-  std::string bytes;         // all of it, or nothing when that is more than its share
+  std::uint64_t serial = 0;  // of the decision before it was filled
+  int size = 0;              // of the epoch, as the caller says
+  Contribution part = {};
 
   std::string encode() const;
   static Result<EpochSlot> decode(std::string_view text);
 };
 
+// A slot whose epoch is over. A value.
+struct EpochConsumed {
+  int rank = 0;
+  std::uint64_t serial = 0;  // of the decision about it
+};
+
 // Outcome of the last epoch. Each one is unique. A value.
 struct EpochDecision {
   std::uint64_t serial = 0;
-  Code code = Code::kOk;
-  std::string message;
-  std::vector<EpochCaller> decided;  // by rank, those that the code concerns
-  std::vector<EpochCaller> last;     // callers of the last complete epoch
-  std::set<std::uint64_t> consumed;  // nonces in slots whose epoch is over
+  Status status = {};
+  std::vector<EpochCaller> decided = {};                 // by rank, those that the status concerns
+  std::vector<std::string> parts = {};                   // of those, if the status is kOk
+  std::vector<EpochCaller> last = {};                    // callers of the last complete epoch
+  std::map<std::uint64_t, EpochConsumed> consumed = {};  // by nonce, of slots that may still exist
 
   bool concerns(std::uint64_t nonce) const;
+  // The caller's slot is not filled any more, although it may still look so.
+  void consume(const EpochCaller& caller) { consumed[caller.nonce] = {caller.rank, serial}; }
   std::string encode() const;
   // An empty text means that there is no decision yet.
   static Result<EpochDecision> decode(std::string_view text);
 };
 
-// All records at one moment. A value.
-struct EpochView {
-  EpochDecision decision;
-  std::string decision_text;  // as in the store
-  std::map<int, EpochSlot> slots;
+using EpochSlots = std::map<int, EpochSlot>;  // by rank
+// The keys begin with `prefix`.
+Result<EpochSlots> read_slots(const StoreListing& listing, std::string_view prefix);
 
-  static Result<EpochView> read(const StoreListing& listing, std::string_view prefix);
-  // The slots of callers that wait for a decision.
-  std::map<int, EpochSlot> fresh() const;
-  // Begins the next decision, which does not concern any caller yet.
+// The slots and the decision that one caller knows. A value.
+struct EpochView {
+  EpochDecision decision = {};
+  std::string decision_text = {};  // as in the store
+  EpochSlots slots = {};
+
+  // The slots without a decision about them. Leaves out those whose callers gave up an all-gather
+  // of another size.
+  std::vector<const EpochSlot*> fresh(int size) const;
+  // Begins the next decision, which does not concern any caller yet. Forgets consumed slots that
+  // have been filled again.
   EpochDecision next_decision() const;
 };
 

@@ -6,14 +6,21 @@
 // and a late member still finds what the others contributed. A member that left, or whose lease has
 // ended, keeps its place: each operation that it has not contributed to fails for all.
 //
-//   GROUP/member/00001             rank 1, under its lease
-//   GROUP/op/0000000000000007/00001  what rank 1 contributes to operation 7
-//   GROUP/gone/00002               why rank 2 is gone, for later members
-//   GROUP/members                  of a group that create_group() has made: names its members' own
-//                                  keys, which exist before the group does
+//   GROUP/member/00001    rank 1's contributions; outlives rank 1
+//   GROUP/alive/00001     under the lease of rank 1
+//   GROUP/wait/collector  under the lease of the member that collects
+//   GROUP/wait/outcome    of the last operation that is over: all members' bytes, or a failure
+//   GROUP/size
+//   GROUP/members         of a group that create_group() has made: names its members' own keys
+//                         under their leases, which exist before the group does
+//
+// One member, the first to come, collects: it watches the members and writes the outcomes, which
+// all others watch. So an operation costs each member one request, whatever the store is. If the
+// collector leaves or dies, the next one that waits takes its place.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,34 +29,56 @@
 #include "core/clock.h"
 #include "core/status.h"
 #include "store/key_value_store.h"
+#include "store/recipes/group_records.h"
 
 namespace memspan {
 
 // One thread at a time. The store must outlive it.
 class StoreGroup {
  public:
+  // Called ten times a second while an operation waits, with the missing ranks in the member that
+  // collects, and with none in others. A failure ends the wait; kPeerLost ends that of all members.
+  using Look = std::function<Status(const std::vector<int>& missing)>;
+
   // All members pass the same `name`: that of a created group, or a new one. A name is new again
   // when all members of its group have left. 0 <= rank < size.
   StoreGroup(KeyValueStore& store, std::string name, int rank, int size);
   ~StoreGroup();
+  StoreGroup(const StoreGroup&) = delete;
+  StoreGroup& operator=(const StoreGroup&) = delete;
 
   // kTimeout names the missing ranks, kPeerLost the first departed one, kUnavailable the holder of
   // the rank, kInvalidArgument the other size that a member passed.
   Status barrier(Deadline deadline);
-  // Returns all members' bytes, by rank; together at most kMaxValueBytes, and 1 GiB / size. Fails
-  // like barrier().
-  Result<std::vector<std::string>> allgather(std::string_view mine, Deadline deadline);
+  // Returns all members' bytes, by rank; each at most most_contributed(). Fails like barrier().
+  Result<std::vector<std::string>> allgather(std::string_view mine, Deadline deadline,
+                                             const Look& look = {});
   // Gives up the place: the others' next operation fails with kPeerLost.
   Status leave(Deadline deadline);
 
  private:
-  class ByVerbs;
+  class Outcomes;
+  class Collector;
+  Result<std::vector<std::string>> run(std::uint64_t operation, std::string_view mine,
+                                       const Deadline& deadline, const Look& look);
+  Status enter(const Deadline& deadline);
+  Status read_founders(const Deadline& deadline);
+  Status take_place(const Deadline& deadline);
+  Status collect(const Deadline& deadline);
+  void stop_collecting();
+  Status look_around(std::uint64_t operation, const Look& look);
+  Status give_up(std::uint64_t operation);
+  Status remove_all(const Deadline& deadline);
+
   KeyValueStore& store_;
-  std::string name_;
-  int rank_;
-  int size_;
+  const int rank_;
+  GroupKeys keys_;
+  GroupMember mine_;
   std::uint64_t operation_ = 0;
-  std::unique_ptr<ByVerbs> by_verbs_;  // null if the store answers collectives itself
+  std::uint64_t watch_ = 0;                    // of the outcomes; 0: not yet
+  const std::shared_ptr<Outcomes> outcomes_;   // shared with its watcher
+  std::shared_ptr<Collector> collector_ = {};  // shared with its watchers; null: another member's
+  enum class State { kOutside, kInside, kLeft } state_ = State::kOutside;
 };
 
 }  // namespace memspan

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/bytes.h"
-#include "store/collective_service.h"
+#include "store/rank_service.h"
 #include "store/recipes/change_queue.h"
 #include "store/recipes/key_names.h"
 
@@ -129,7 +129,7 @@ Result<StoreRank> take_by_verbs(KeyValueStore& store, std::string_view scope, in
 
 Result<StoreRank> take_rank(KeyValueStore& store, std::string_view scope, int rank, int size,
                             Deadline deadline) {
-  if (CollectiveService* service = store.collectives())
+  if (RankService* service = store.rank_service())
     return service->take_rank(scope, rank, size, deadline);
   if (size < 0 || size > kMostRanks || rank < -1 || rank >= kMostRanks)
     return Status(Code::kInvalidArgument,
@@ -139,7 +139,7 @@ Result<StoreRank> take_rank(KeyValueStore& store, std::string_view scope, int ra
 
 Result<StoreRank> take_freed_rank(KeyValueStore& store, std::string_view scope, int rank, int size,
                                   Deadline deadline) {
-  if (store.collectives() != nullptr) return take_rank(store, scope, rank, size, deadline);
+  if (store.rank_service() != nullptr) return take_rank(store, scope, rank, size, deadline);
   ChangeQueue changes(store);
   MEMSPAN_TRY(changes.watch(prefix_of(scope), deadline), "taking a rank");
   const Deadline freed = deadline.within(kLongestLease);
@@ -153,7 +153,7 @@ Result<StoreRank> take_freed_rank(KeyValueStore& store, std::string_view scope, 
 }
 
 Status give_rank(KeyValueStore& store, std::string_view scope, Deadline deadline) {
-  if (CollectiveService* service = store.collectives()) return service->give_rank(scope, deadline);
+  if (RankService* service = store.rank_service()) return service->give_rank(scope, deadline);
   MEMSPAN_TRY_ASSIGN(const Ranks ranks, ranks_of(store, scope, deadline), "giving up a rank");
   bool had_one = false;
   for (const auto& [rank, taken] : ranks) {

@@ -10,8 +10,8 @@
 
 #include "core/clock.h"
 #include "core/status.h"
-#include "store/collective_service.h"
 #include "store/key_value_store.h"
+#include "store/rank_service.h"
 
 namespace memspan {
 

@@ -107,18 +107,18 @@ TEST_P(RangesTest, AClaimThatIsNotConfirmedEndsWithItsMember) {
 
 // A member that goes on only when both have found that nobody uses the range at 100, and counts its
 // removals.
-class Dropper final : public VerbsOnly {
+class Dropper final : public ForwardingStore {
  public:
   Dropper(std::unique_ptr<KeyValueStore> store, std::latch& both, std::atomic<int>& removed)
-      : VerbsOnly(std::move(store)), both_(both), removed_(removed) {}
+      : ForwardingStore(std::move(store)), both_(both), removed_(removed) {}
   Result<StoreListing> list(std::string_view prefix, Deadline deadline) override {
-    auto listed = VerbsOnly::list(prefix, deadline);
+    auto listed = ForwardingStore::list(prefix, deadline);
     if (prefix == "r/user/a/" && !std::exchange(has_met_, true)) both_.arrive_and_wait();
     return listed;
   }
   Result<bool> remove(std::string_view key, Deadline deadline) override {
     if (key == "r/range/0000000000000064") ++removed_;
-    return VerbsOnly::remove(key, deadline);
+    return ForwardingStore::remove(key, deadline);
   }
 
  private:

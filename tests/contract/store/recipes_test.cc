@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recipes promise: ranks, all-gathers, barriers, groups. They hold over every store,
-// whether it answers them itself or they go by the plain verbs.
+// What the recipes promise over every store: ranks, all-gathers, barriers, groups.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -44,7 +43,7 @@ TEST_P(RanksTest, ARankThatIsAboutToBeFreeIsWaitedFor) {
   auto anna = join("anna");
   auto ben = join("ben");
   // The built-in server knows at once who has gone.
-  if (anna->collectives() != nullptr) return;
+  if (anna->rank_service() != nullptr) return;
   ASSERT_TRUE(take_rank(*anna, "scope", 0, 1, soon()).is_ok());
   std::thread waiting([&] {
     const auto taken = take_freed_rank(*ben, "scope", 0, 1, soon());
@@ -167,6 +166,19 @@ TEST_P(AllGatherTest, NamesWhoIsMissingAtTheTimeOut) {
   other.join();
   EXPECT_EQ(late.code(), Code::kTimeout);
   EXPECT_THAT(late.message(), HasSubstr("1 of 3 members did not come: rank 2"));
+}
+
+TEST_P(AllGatherTest, ALateCallerFindsWhatTheOthersBrought) {
+  auto anna = join("anna");
+  auto ben = join("ben");
+  const auto late = Deadline::after(std::chrono::seconds(1));
+  EXPECT_EQ(allgather(*anna, "name", 0, 2, "a0", late).code(), Code::kTimeout);
+  EXPECT_EQ(*allgather(*ben, "name", 1, 2, "b0", soon()), (Texts{"a0", "b0"}));
+  std::thread other([&] {
+    EXPECT_EQ(*allgather(*ben, "name", 1, 2, "b1", soon()), (Texts{"a1", "b1"}));
+  });
+  EXPECT_EQ(*allgather(*anna, "name", 0, 2, "a1", soon()), (Texts{"a1", "b1"}));
+  other.join();
 }
 
 TEST_P(AllGatherTest, RefusesWhatDoesNotFitAndNamesIt) {
@@ -423,6 +435,85 @@ TEST_P(GroupTest, ReportsALostStore) {
   std::thread waiting([&] { EXPECT_EQ(group.barrier(soon()).code(), Code::kStoreLost); });
   store_.reset();
   waiting.join();
+}
+
+// Counts what a member asks of the store, and what the store tells it.
+class CountingStore final : public ForwardingStore {
+ public:
+  CountingStore(std::unique_ptr<KeyValueStore> store, std::atomic<int>& requests,
+                std::atomic<int>& events)
+      : ForwardingStore(std::move(store)), requests_(requests), events_(events) {}
+  Status set(std::string_view key, std::string_view value, Deadline deadline,
+             KeyLife life) override {
+    ++requests_;
+    return ForwardingStore::set(key, value, deadline, life);
+  }
+  Result<std::string> get(std::string_view key, Deadline deadline) override {
+    ++requests_;
+    return ForwardingStore::get(key, deadline);
+  }
+  Result<std::string> get_now(std::string_view key, Deadline deadline) override {
+    ++requests_;
+    return ForwardingStore::get_now(key, deadline);
+  }
+  Result<std::string> compare_and_swap(std::string_view key, std::string_view expected,
+                                       std::string_view desired, Deadline deadline,
+                                       KeyLife life) override {
+    ++requests_;
+    return ForwardingStore::compare_and_swap(key, expected, desired, deadline, life);
+  }
+  Result<bool> remove(std::string_view key, Deadline deadline) override {
+    ++requests_;
+    return ForwardingStore::remove(key, deadline);
+  }
+  Result<StoreListing> list(std::string_view prefix, Deadline deadline) override {
+    ++requests_;
+    return ForwardingStore::list(prefix, deadline);
+  }
+  Result<std::uint64_t> watch(std::string_view prefix, StoreWatcher watcher,
+                              Deadline deadline) override {
+    ++requests_;
+    return ForwardingStore::watch(
+        prefix,
+        [&events = events_, watcher = std::move(watcher)](const StoreChange& change) {
+          ++events;
+          watcher(change);
+        },
+        deadline);
+  }
+  Status unwatch(std::uint64_t watch, Deadline deadline) override {
+    ++requests_;
+    return ForwardingStore::unwatch(watch, deadline);
+  }
+
+ private:
+  std::atomic<int>& requests_;
+  std::atomic<int>& events_;
+};
+
+// A start of `size` members: a group is made, and all-gathers twice.
+void expect_cheap_start(StoreUnderTest& store, int size) {
+  std::atomic<int> requests = 0;
+  std::atomic<int> events = 0;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank)
+    threads.emplace_back([&, rank] {
+      CountingStore member(store.join("PE " + std::to_string(rank)), requests, events);
+      const std::string name = "start of " + std::to_string(size);
+      const auto created = create_group(member, name, rank, size, "", soon());
+      ASSERT_TRUE(created.is_ok()) << created.status().to_string();
+      StoreGroup group(member, created->name, rank, size);
+      for (int round = 0; round < 2; ++round)
+        EXPECT_TRUE(group.allgather(std::to_string(rank), soon()).is_ok());
+    });
+  for (std::thread& thread : threads) thread.join();
+  // For a member, whatever their number; and for the one that collects.
+  EXPECT_LE(requests, 20 * size + 40) << size << " members";
+  EXPECT_LE(events, 20 * size + 40) << size << " members";
+}
+
+TEST_P(GroupTest, TheRequestsOfAStartGrowWithTheMembersOnly) {
+  for (const int size : {4, 16, 64}) expect_cheap_start(*store_, size);
 }
 
 using CreateGroupTest = StoreTest;

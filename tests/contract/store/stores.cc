@@ -33,8 +33,7 @@ class ServedStore final : public StoreUnderTest {
     auto client = must(StoreClient::connect(
         {.endpoint = server_->endpoint(), .security = plain(), .member = member}, soon()));
     if (kind_ == StoreKind::kServer) return client;
-    if (kind_ == StoreKind::kReconnecting) return reconnecting(std::move(client));
-    return std::make_unique<VerbsOnly>(std::move(client));
+    return reconnecting(std::move(client));
   }
 
  private:
@@ -97,8 +96,6 @@ std::string name_of(const testing::TestParamInfo<StoreKind>& of) {
   switch (of.param) {
     case StoreKind::kServer:
       return "Server";
-    case StoreKind::kServerByVerbs:
-      return "ServerByVerbs";
     case StoreKind::kReconnecting:
       return "Reconnecting";
     case StoreKind::kMemory:

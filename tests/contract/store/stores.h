@@ -15,11 +15,10 @@
 namespace memspan::contract {
 
 enum class StoreKind {
-  kServer,         // the built-in server over TCP, which answers the recipes itself
-  kServerByVerbs,  // the same, with recipes by the plain verbs
-  kReconnecting,   // the same, by members that would come back
-  kMemory,         // in this process
-  kEtcd,           // three processes of etcd
+  kServer,        // the built-in server over TCP
+  kReconnecting,  // the same, by members that would come back
+  kMemory,        // in this process
+  kEtcd,          // three processes of etcd
 };
 std::string name_of(const testing::TestParamInfo<StoreKind>& of);
 
@@ -32,10 +31,10 @@ inline Deadline brief() {
   return Deadline::after(std::chrono::milliseconds(60));
 }
 
-// A member of whom recipes see the plain verbs only.
-class VerbsOnly : public KeyValueStore {
+// A member whose calls a test may count or change.
+class ForwardingStore : public KeyValueStore {
  public:
-  explicit VerbsOnly(std::unique_ptr<KeyValueStore> store) : store_(std::move(store)) {}
+  explicit ForwardingStore(std::unique_ptr<KeyValueStore> store) : store_(std::move(store)) {}
   Status set(std::string_view key, std::string_view value, Deadline deadline,
              KeyLife life) override {
     return store_->set(key, value, deadline, life);
@@ -96,11 +95,10 @@ class StoreTest : public testing::TestWithParam<StoreKind> {
   std::unique_ptr<StoreUnderTest> store_ = StoreUnderTest::start(GetParam());
 };
 
-#define MEMSPAN_FOR_ALL_STORES(suite)                                                          \
-  INSTANTIATE_TEST_SUITE_P(                                                                    \
-      All, suite,                                                                              \
-      testing::Values(StoreKind::kServer, StoreKind::kServerByVerbs, StoreKind::kReconnecting, \
-                      StoreKind::kMemory, StoreKind::kEtcd),                                   \
-      name_of)
+#define MEMSPAN_FOR_ALL_STORES(suite)                                                    \
+  INSTANTIATE_TEST_SUITE_P(All, suite,                                                   \
+                           testing::Values(StoreKind::kServer, StoreKind::kReconnecting, \
+                                           StoreKind::kMemory, StoreKind::kEtcd),        \
+                           name_of)
 
 }  // namespace memspan::contract

@@ -10,6 +10,7 @@
 #include <future>
 
 #include "core/log.h"
+#include "store/recipes/group.h"
 #include "support.h"
 
 namespace memspan {
@@ -225,7 +226,7 @@ TEST(StoreNoticeTest, WhoWaitsLongForOthersSaysSoOnce) {
   auto server = server_without_listener();
   auto client = client_of(*server);
   const Lines lines;
-  EXPECT_EQ(client->group_allgather("the job", 0, 1, 4, "", Deadline::after(kLong)).code(),
+  EXPECT_EQ(StoreGroup(*client, "the job", 1, 4).barrier(Deadline::after(kLong)).code(),
             Code::kTimeout);
   ASSERT_EQ(Lines::all().size(), 1U);
   EXPECT_NE(Lines::all()[0].find("rank 1 of 4"), std::string::npos) << Lines::all()[0];

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "store/client.h"
-#include "store/recipes/group.h"
 #include "store/server.h"
 #include "store/tcp.h"
 #include "support.h"
@@ -139,21 +138,13 @@ TEST(StoreLivenessTest, AMemberThatIsSilentForTooLongIsGone) {
   RawPeer silent(std::move(ours));
   silent.send(encode(StoreHello{.member = "PE 1", .silence_ms = 30}));
   ASSERT_TRUE(decode_welcome(silent.receive()).is_ok());
+  Diary diary(*server, "mine");
   silent.send(encode(StoreRequest{.id = 1,
-                                  .operation = StoreOperation::kGroupAllgather,
-                                  .keys = {"all"},
-                                  .delta = 0,
-                                  .timeout_ms = 0,
-                                  .rank = 1,
-                                  .size = 2}));
-  auto client = client_of(*server);
-  StoreGroup group(*client, "all", 0, 2);
-  EXPECT_TRUE(group.barrier(soon()).is_ok());
-  const Status status = group.barrier(soon());
-  EXPECT_EQ(status.code(), Code::kPeerLost);
-  EXPECT_NE(status.message().find("rank 1 (PE 1) is gone: nothing was heard of it"),
-            std::string::npos)
-      << status.message();
+                                  .operation = StoreOperation::kSet,
+                                  .keys = {"mine"},
+                                  .value = "1",
+                                  .is_owned = true}));
+  EXPECT_EQ(diary.first(2), (std::vector<std::string>{"set mine=1", "removed mine"}));
   EXPECT_TRUE(silent.sees_the_end());
 }
 

@@ -52,9 +52,8 @@ void use_every_operation(StoreClient& client) {
   EXPECT_TRUE(client.set("p/b", "2", soon(), KeyLife::kLease).is_ok());
   EXPECT_EQ(*client.list("p/", soon()), (StoreListing{{"p/a", "1"}, {"p/b", "2"}}));
   EXPECT_EQ(client.take_rank("ranks", -1, 0, soon())->rank, 0);
-  EXPECT_EQ((*client.group_allgather("group", 0, 0, 1, "mine", soon()))[0], "mine");
-  EXPECT_TRUE(client.leave_group("group", soon()).is_ok());
-  EXPECT_EQ(client.leave_group("group", soon()).code(), Code::kNotFound);
+  EXPECT_TRUE(client.give_rank("ranks", soon()).is_ok());
+  EXPECT_EQ(client.give_rank("ranks", soon()).code(), Code::kNotFound);
 }
 
 TEST(StoreServerTest, ServesEveryOperationOverASocketPair) {

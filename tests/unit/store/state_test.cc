@@ -212,7 +212,7 @@ TEST_F(StoreStateTest, EachWaitHasItsOwnTime) {
 TEST_F(StoreStateTest, ForgetsTheWaitsOfAConnectionThatGoes) {
   apply(kBen, get("k", 1000));
   apply(kBen, wait_for({"k", "l"}, kNoTimeout));
-  state_.disconnect(kBen, "it went");
+  state_.disconnect(kBen);
   EXPECT_FALSE(state_.next_deadline());
   EXPECT_TRUE(state_.expire(now_ + std::chrono::hours(1)).answers.empty());
   set("k", "");
@@ -222,7 +222,7 @@ TEST_F(StoreStateTest, ForgetsTheWaitsOfAConnectionThatGoes) {
 TEST_F(StoreStateTest, KeepsWhatAConnectionThatGoesHadSetAndOthersWaitFor) {
   apply(kBen, get("k", 1000));
   set("l", "stays");
-  state_.disconnect(kAnna, "it went");
+  state_.disconnect(kAnna);
   state_.connect(kAnna, {.name = "Anna again"}, now_);
   EXPECT_EQ(get_now("l").value, "stays");
   EXPECT_EQ(apply(kAnna, {.operation = StoreOperation::kSet, .keys = {"k"}}).size(), 2U);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/recipes/contributions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/log.h"
+#include "core/remedy.h"
+#include "store/key_value_store.h"
+#include "store/notice.h"
+
+namespace memspan {
+
+MEMSPAN_REMEDY(
+    kRanksMissing, "ranks-missing",
+    "The named ranks did not come before the time limit of the start or the call.",
+    "Read their output: they failed or never started. MEMSPAN_INIT_TIMEOUT is the limit.");
+
+Status check_place(int rank, int size) {
+  if (size < 1 || size > kMostMembers)
+    return {Code::kInvalidArgument,
+            fmt::format("a group has 1 to {} members, not {}", kMostMembers, size)};
+  if (rank < 0 || rank >= size)
+    return {Code::kInvalidArgument,
+            fmt::format("the rank is {}, allowed are 0 to {}", rank, size - 1)};
+  return Status::ok();
+}
+
+std::size_t most_contributed(int size) {
+  // A listing also has each member's key and name.
+  constexpr std::size_t kMostOfRecord = 192;
+  const std::size_t share = kMaxValueBytes / static_cast<std::size_t>(size);
+  return share - std::min(kMostOfRecord, share / 2);
+}
+
+Status Contribution::check(int rank, int size) const {
+  if (length <= most_contributed(size)) return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("rank {} brought {} bytes, at most {} of each of {} are allowed", rank,
+                      length, most_contributed(size), size)};
+}
+
+std::string describe_missing(int size, const std::vector<int>& missing) {
+  constexpr std::size_t kNamed = 16;
+  const std::size_t named = std::min(kNamed, missing.size());
+  std::string text = fmt::format("{} of {} members did not come: rank {}", missing.size(), size,
+                                 fmt::join(missing.begin(), missing.begin() + named, ", "));
+  if (missing.size() > named) text += fmt::format(" and {} more", missing.size() - named);
+  return text + kRanksMissing;
+}
+
+void WaitNotice::look() {
+  if (is_logged_ || Clock::now() - begin_ < kSilentWait) return;
+  is_logged_ = true;
+  log_line_limited(LogLevel::kWarn,
+                   fmt::format("rank {} of {} waits at the store for others that have not come to "
+                               "\"{}\" ({:.0f} s so far, {})",
+                               rank_, size_, where_, to_seconds(kSilentWait), until(deadline_)));
+}
+
+}  // namespace memspan

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/recipes/group_collector.h"
+
+#include <set>
+#include <utility>
+
+#include "store/recipes/contributions.h"
+
+namespace memspan {
+
+Status StoreGroup::Collector::watch(const std::string& prefix, const Deadline& deadline) {
+  const auto watch = store_.watch(
+      prefix, [self = shared_from_this()](const StoreChange& change) { self->take(change); },
+      deadline);
+  if (watch.is_ok()) watches_.push_back(*watch);
+  return watch.status().annotate("watching the members");
+}
+
+void StoreGroup::Collector::take(const StoreChange& change) {
+  {
+    MutexLock lock(mutex_);
+    if (change.key.starts_with(keys_.member_prefix()))
+      take_member(change);
+    else if (change.event == StoreEvent::kRemoved)
+      note_gone(keys_.rank_of_alive(change.key));
+    decide();
+  }
+  write();
+}
+
+Status StoreGroup::Collector::start(const Deadline& deadline) {
+  MEMSPAN_PASS(watch(keys_.member_prefix(), deadline));
+  MEMSPAN_PASS(watch(keys_.alive_prefix(), deadline));
+  const auto last = store_.get_now(keys_.outcome_key(), deadline);
+  if (!last.is_ok() && last.code() != Code::kNotFound) return last.status();
+  // A member's record is written when its key under its lease exists, and read before that key.
+  MEMSPAN_TRY_ASSIGN(const StoreListing members, store_.list(keys_.member_prefix(), deadline),
+                     "reading the members");
+  MEMSPAN_TRY_ASSIGN(const StoreListing alive, store_.list(keys_.alive_prefix(), deadline),
+                     "reading the members");
+  std::set<int> ranks;
+  for (const auto& [key, value] : alive) ranks.insert(keys_.rank_of_alive(key));
+  {
+    MutexLock lock(mutex_);
+    if (last.is_ok())
+      if (const auto outcome = GroupOutcome::decode(*last); outcome.is_ok())
+        next_ = std::max(next_, outcome->operation + (outcome->is_complete ? 1 : 0));
+    for (const auto& [key, value] : members)
+      take_member({.event = StoreEvent::kSet, .key = key, .value = value});
+    for (int rank = 0; rank < keys_.size; ++rank)
+      if (!ranks.contains(rank)) note_gone(rank);
+    decide();
+  }
+  write();
+  return Status::ok();
+}
+
+void StoreGroup::Collector::stop() {
+  for (const std::uint64_t watch : std::exchange(watches_, {}))
+    static_cast<void>(store_.unwatch(watch, Deadline::after(std::chrono::seconds(1))));
+}
+
+void StoreGroup::Collector::take_member(const StoreChange& change) {
+  if (change.event == StoreEvent::kRemoved) return;
+  const auto rank = rank_in_key(change.key, keys_.member_prefix());
+  auto member = GroupMember::decode(change.value);
+  if (!rank.is_ok() || !member.is_ok()) return;
+  for (auto& [operation, part] : std::exchange(member->parts, {}))
+    if (operation >= next_) operations_[operation].parts.emplace(*rank, std::move(part));
+  members_[*rank] = std::move(*member);
+}
+
+// A member that never came is not gone.
+void StoreGroup::Collector::note_gone(int rank) {
+  const auto found = members_.find(rank);
+  if (rank < 0 || (found == members_.end() && !keys_.is_created())) return;
+  const bool has_record = found != members_.end();
+  gone_.emplace(
+      rank, fmt::format("rank {} ({}) is gone: {}", rank,
+                        has_record ? found->second.name
+                                   : keys_.founders.members[static_cast<std::size_t>(rank)].name,
+                        has_record && found->second.has_left ? "it left" : "its lease ended"));
+}
+
+std::vector<int> StoreGroup::Collector::missing(std::uint64_t operation) {
+  MutexLock lock(mutex_);
+  std::vector<int> missing;
+  if (operation < next_) return missing;
+  const Parts& parts = operations_[operation].parts;
+  for (int rank = 0; rank < keys_.size; ++rank)
+    if (!parts.contains(rank)) missing.push_back(rank);
+  return missing;
+}
+
+void StoreGroup::Collector::fail(std::uint64_t operation, const Status& why) {
+  {
+    MutexLock lock(mutex_);
+    due_.push_back({.operation = operation, .status = why});
+  }
+  write();
+}
+
+GroupOutcome StoreGroup::Collector::gather(std::uint64_t operation, Parts& parts) const {
+  GroupOutcome outcome{.operation = operation, .is_complete = true};
+  for (auto& [rank, part] : parts) {
+    if (outcome.status.is_ok()) outcome.status = part.check(rank, keys_.size);
+    outcome.parts.push_back(std::move(part.bytes));
+  }
+  if (!outcome.status.is_ok()) outcome.parts.clear();
+  return outcome;
+}
+
+void StoreGroup::Collector::decide() {
+  for (auto found = operations_.begin(); found != operations_.end();) {
+    auto& [operation, state] = *found;
+    if (state.parts.size() == static_cast<std::size_t>(keys_.size)) {
+      due_.push_back(gather(operation, state.parts));
+      next_ = operation + 1;
+      found = operations_.erase(operations_.begin(), std::next(found));
+      continue;
+    }
+    ++found;
+    // Written again for each member that comes later.
+    if (state.failed_with == state.parts.size()) continue;
+    for (const auto& [rank, why] : gone_) {
+      if (state.parts.contains(rank)) continue;
+      state.failed_with = state.parts.size();
+      due_.push_back({.operation = operation, .status = Status(Code::kPeerLost, why)});
+      break;
+    }
+  }
+}
+
+void StoreGroup::Collector::write() {
+  constexpr Duration kPatience = std::chrono::seconds(15);
+  for (bool goes_on = true; goes_on;) {
+    std::string outcome;
+    {
+      MutexLock lock(mutex_);
+      if (is_writing_ || due_.empty()) return;
+      is_writing_ = true;
+      outcome = due_.front().encode();
+      due_.pop_front();
+    }
+    // A collector that has lost the store is replaced.
+    const Status written = store_.set(keys_.outcome_key(), outcome, Deadline::after(kPatience));
+    MutexLock lock(mutex_);
+    is_writing_ = false;
+    goes_on = written.is_ok() && !due_.empty();
+  }
+}
+
+}  // namespace memspan
