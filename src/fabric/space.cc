@@ -134,6 +134,7 @@ Space::Space(std::shared_ptr<Member> member, SpaceOptions options, std::string g
 
 Space::~Space() {
   close();
+  member_->tell_end([this](const Deadline& until) { return group_.stop(until); });
   member_->broker().retract(group_name_);
 }
 

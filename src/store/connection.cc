@@ -154,13 +154,17 @@ std::uint64_t StoreClient::Connection::next_id() {
   return next_id_.fetch_add(1, std::memory_order_relaxed);  // pairs with nothing: unique
 }
 
+Status StoreClient::Connection::check_process(StoreOperation operation) const {
+  if (!is_inherited()) return Status::ok();
+  return {Code::kForked, fmt::format("{}: the connection to the store belongs to process {}, which "
+                                     "made this one by fork()",
+                                     operation_name(operation), process_)};
+}
+
 Result<StoreAnswer> StoreClient::Connection::call(StoreRequest request, Deadline deadline) {
   if (Status status = check_request(request); !status.is_ok())
     return status.annotate(operation_name(request.operation));
-  if (is_inherited())
-    return Status(Code::kForked, fmt::format("{}: the connection to the store belongs to process "
-                                             "{}, which made this one by fork()",
-                                             operation_name(request.operation), process_));
+  MEMSPAN_PASS(check_process(request.operation));
   const auto what = [&] {
     return fmt::format("{} of {} at the store {}", operation_name(request.operation),
                        list_keys(request.keys), where_);
@@ -215,24 +219,30 @@ Result<std::uint64_t> StoreClient::Connection::watch(std::string prefix, StoreWa
   return answer.status();
 }
 
+// No caller waits for the store's answer, so a silent store delays none.
 Status StoreClient::Connection::unwatch(std::uint64_t watch, Deadline deadline) {
-  if (!is_inherited()) {
-    MutexLock lock(mutex_);
-    watchers_.erase(watch);
-    // A watcher may end its own watch; other callers wait for a running call of it.
-    const bool is_own =
-        event_thread_ != nullptr && event_thread_->get_id() == std::this_thread::get_id();
-    const Deadline patience = end_of_watcher(deadline);
-    while (!is_own && called_watch_ == watch && !patience.has_passed())
-      changed_.wait_until(mutex_, patience);
-    if (!is_own && called_watch_ == watch)
-      return {Code::kTimeout, "unwatch: the watcher is still running"};
-  }
-  return call({.operation = StoreOperation::kUnwatch,
-               .keys = {},
-               .delta = static_cast<std::int64_t>(watch)},
-              deadline)
-      .status();
+  const StoreRequest request{.id = next_id(),
+                             .operation = StoreOperation::kUnwatch,
+                             .keys = {},
+                             .delta = static_cast<std::int64_t>(watch)};
+  MEMSPAN_PASS(check_process(request.operation));
+  MutexLock lock(mutex_);
+  const auto found = watchers_.find(watch);
+  if (found == watchers_.end())
+    return {Code::kNotFound, fmt::format("unwatch: there is no watch {}", watch)};
+  found->second.reset();
+  // A watcher may end its own watch; other callers wait for a running call of it.
+  const bool is_own =
+      event_thread_ != nullptr && event_thread_->get_id() == std::this_thread::get_id();
+  const Deadline patience = end_of_watcher(deadline);
+  while (!is_own && called_watch_ == watch && !patience.has_passed())
+    changed_.wait_until(mutex_, patience);
+  if (!is_own && called_watch_ == watch)
+    return {Code::kTimeout, "unwatch: the watcher is still running"};
+  watchers_.erase(watch);
+  if (!lost_.is_ok()) return lost_;
+  send(request.id, encode(request));
+  return Status::ok();
 }
 
 Status StoreClient::Connection::exchange(std::uint64_t id, std::string frame, StoreAnswer& answer,
@@ -371,8 +381,8 @@ void StoreClient::Connection::run_events() {
 void StoreClient::Connection::call_watchers() {
   const StoreAnswer event = std::move(events_.front());
   events_.pop_front();
-  auto found = watchers_.find(event.id);
-  if (found == watchers_.end()) return;
+  const auto found = watchers_.find(event.id);
+  if (found == watchers_.end() || found->second == nullptr) return;
   const std::shared_ptr<StoreWatcher> watcher = found->second;
   called_watch_ = event.id;
   mutex_.unlock();

@@ -86,6 +86,7 @@ class StoreClient::Connection {
   Connection(std::unique_ptr<StoreStream> stream, WakeEvent wake, std::string where,
              Duration silence);
   Status say_hello(const StoreHello& hello, const Deadline& deadline);
+  Status check_process(StoreOperation operation) const;
   std::uint64_t next_id();
   Status exchange(std::uint64_t id, std::string frame, StoreAnswer& answer, Deadline deadline);
   void send(std::uint64_t id, std::string frame) MEMSPAN_REQUIRES(mutex_);
@@ -125,8 +126,8 @@ class StoreClient::Connection {
   Status lost_ MEMSPAN_GUARDED_BY(mutex_);
   std::map<std::uint64_t, Call*> calls_ MEMSPAN_GUARDED_BY(mutex_);
   std::deque<Outgoing> unsent_ MEMSPAN_GUARDED_BY(mutex_);
-  std::map<std::uint64_t, std::shared_ptr<StoreWatcher>> watchers_
-      MEMSPAN_GUARDED_BY(mutex_);  // shared with the event thread while it calls one
+  // Shared with the event thread while it calls one. Null: over, but the last call still runs.
+  std::map<std::uint64_t, std::shared_ptr<StoreWatcher>> watchers_ MEMSPAN_GUARDED_BY(mutex_);
   std::deque<StoreAnswer> events_ MEMSPAN_GUARDED_BY(mutex_);
   Clock::time_point heard_ MEMSPAN_GUARDED_BY(mutex_);
   Clock::time_point pinged_ MEMSPAN_GUARDED_BY(mutex_);

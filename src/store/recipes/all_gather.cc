@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 #include <optional>
 #include <utility>
 
+#include "core/bytes.h"
 #include "core/interrupt.h"
 #include "store/rank_service.h"
 #include "store/recipes/change_queue.h"
@@ -47,6 +49,18 @@ class EpochCall {
         size_(size),
         deadline_(deadline),
         changes_(store) {}
+  // A call that ended for lack of memory: to the others its caller has left.
+  ~EpochCall() {
+    if (!is_waiting_) return;
+    try {
+      remove(slot_key(), mine_.encode());
+      remove(collector_key(), mine_.caller.encode());
+    } catch (const std::bad_alloc&) {
+      // The lease ends them.
+    }
+  }
+  EpochCall(const EpochCall&) = delete;
+  EpochCall& operator=(const EpochCall&) = delete;
 
   // `nonce` is unique to this call. Returns the decision that includes it.
   Result<EpochDecision> run(std::uint64_t nonce, std::string_view mine) {
@@ -58,11 +72,14 @@ class EpochCall {
              .size = size_,
              .part = Contribution(mine, size_)};
     MEMSPAN_TRY(changes_.watch(prefix_ + "wait/", deadline_), "watching the others");
-    MEMSPAN_PASS(fill_slot());
+    is_waiting_ = true;
+    const Status filled = fill_slot();
+    if (!filled.is_ok()) is_waiting_ = false;
+    MEMSPAN_PASS(filled);
     // The slot is filled: from here on, a caller that gives up empties it.
     auto decision = wait();
-    if (is_collecting_)
-      static_cast<void>(store_.remove(collector_key(), Deadline::after(kWithdrawal)));
+    if (is_collecting_) stop_collecting();
+    is_waiting_ = false;
     return decision;
   }
 
@@ -71,6 +88,38 @@ class EpochCall {
   std::string slot_key() const { return rank_key(slots_prefix(), rank_); }
   std::string decision_key() const { return prefix_ + "wait/decision"; }
   std::string collector_key() const { return prefix_ + "wait/collector"; }
+  std::string handover_key() const { return prefix_ + "handover"; }
+
+  // No process watches the slots until the next collector does: it learns whose slots there were.
+  void stop_collecting() {
+    const Deadline deadline = Deadline::after(kWithdrawal);
+    ByteWriter waiting;
+    for (const EpochSlot* slot : view_.fresh(size_))
+      if (slot->caller.nonce != mine_.caller.nonce) waiting.text(slot->caller.encode());
+    if (!waiting.bytes().empty())
+      static_cast<void>(store_.set(handover_key(), waiting.bytes(), deadline));
+    static_cast<void>(store_.remove(collector_key(), deadline));
+  }
+
+  // Callers that have gone since the collector before stopped.
+  Status read_handover() {
+    const auto text = store_.get_now(handover_key(), deadline_);
+    if (text.code() == Code::kNotFound) return Status::ok();
+    if (!text.is_ok()) return text.status();
+    ByteReader reader(*text);
+    while (!reader.is_finished()) {
+      MEMSPAN_TRY_ASSIGN(EpochCaller caller, EpochCaller::decode(reader.text()), "a handover");
+      if (!view_.slots.contains(caller.rank)) gone_[caller.rank] = std::move(caller);
+    }
+    return store_.remove(handover_key(), deadline_).status();
+  }
+
+  // If it has the value that this call has set.
+  void remove(const std::string& key, const std::string& set) {
+    const Deadline deadline = Deadline::after(kWithdrawal);
+    const auto now = store_.get_now(key, deadline);
+    if (now.is_ok() && *now == set) static_cast<void>(store_.remove(key, deadline));
+  }
 
   Result<EpochDecision> wait() {
     WaitNotice notice(rank_, size_, name_, deadline_);
@@ -142,6 +191,7 @@ class EpochCall {
     MEMSPAN_TRY(changes_.watch(slots_prefix(), deadline_), "watching the others");
     MEMSPAN_PASS(read_slots(deadline_));
     MEMSPAN_PASS(read_decision(deadline_));
+    MEMSPAN_PASS(read_handover());
     // A collector that returns leaves its slot. This caller's own is gone if it has left.
     for (const EpochCaller& caller : {mine_.caller, former_})
       if (caller.nonce != 0 && !view_.slots.contains(caller.rank)) gone_[caller.rank] = caller;
@@ -237,8 +287,9 @@ class EpochCall {
     }
     if (change.key == decision_key()) {
       MEMSPAN_TRY_ASSIGN(EpochDecision decision, EpochDecision::decode(change.value), "a decision");
-      // The collector may know a later one.
-      if (change.event == StoreEvent::kRemoved || decision.serial < view_.decision.serial)
+      // The collector may know a later one than that about itself.
+      if (change.event == StoreEvent::kRemoved ||
+          (decision.serial < view_.decision.serial && !decision.concerns(mine_.caller.nonce)))
         return Status::ok();
       view_.decision = std::move(decision);
       view_.decision_text = change.value;
@@ -262,7 +313,9 @@ class EpochCall {
     empty.part = {};
     MEMSPAN_PASS(change_slot(empty));
     if (!view_.decision.status.is_ok()) return view_.decision.status;
-    return std::move(view_.decision);
+    EpochDecision decision = std::move(view_.decision);
+    view_.decision.consumed = decision.consumed;
+    return decision;
   }
 
   // Unless another caller has the slot now.
@@ -336,6 +389,7 @@ class EpochCall {
   std::map<int, EpochCaller> gone_;  // callers that waited when their slots were removed
   EpochCaller collector_ = {};       // nonce 0: none, as far as was seen
   EpochCaller former_ = {};          // the one before
+  bool is_waiting_ = false;          // it has the slot, or may have it
   bool is_collecting_ = false;
 };
 

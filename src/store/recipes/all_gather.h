@@ -6,13 +6,14 @@
 //   NAME/allgather/slot/00001      ...
 //   NAME/allgather/wait/collector  under the lease of the caller that decides
 //   NAME/allgather/wait/decision   the callers of the last epoch, and its outcome
+//   NAME/allgather/handover        those that waited when the last one to decide stopped
 //
 // A caller fills the slot of its rank. The first one that waits watches the slots and swaps the
 // decision: for one that has all callers' bytes if all slots are filled, for a failure if a caller
 // is gone. The others watch only the decision, so all callers of an epoch get the same outcome by
 // a few requests each. A caller that gives up leaves its part in the slot; in a creation it swaps
 // the decision for one that the part does not count. If the caller that decides goes, the next one
-// takes its place.
+// takes its place, and learns from the handover which callers left in between.
 #pragma once
 
 #include <string>

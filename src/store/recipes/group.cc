@@ -95,8 +95,13 @@ StoreGroup::StoreGroup(KeyValueStore& store, std::string name, int rank, int siz
 }
 
 StoreGroup::~StoreGroup() {
-  stop_collecting();
-  if (watch_ != 0) static_cast<void>(store_.unwatch(watch_, Deadline::after(kFarewell)));
+  static_cast<void>(stop(Deadline::after(kFarewell)));
+}
+
+Status StoreGroup::stop(Deadline deadline) {
+  if (const std::uint64_t watch = std::exchange(watch_, 0); watch != 0)
+    static_cast<void>(store_.unwatch(watch, deadline));
+  return stop_collecting(deadline);
 }
 
 Status StoreGroup::barrier(Deadline deadline) {
@@ -234,7 +239,7 @@ Status StoreGroup::take_place(const Deadline& deadline) {
 
 // Tries to become the collector.
 Status StoreGroup::collect(const Deadline& deadline) {
-  stop_collecting();
+  static_cast<void>(stop_collecting(deadline));
   const std::uint64_t departures = outcomes_->departures();
   const std::string self = fmt::format("{} {:016x}", rank_, new_nonce());
   MEMSPAN_TRY_ASSIGN(
@@ -245,15 +250,15 @@ Status StoreGroup::collect(const Deadline& deadline) {
   if (now != self) return Status::ok();
   collector_ = std::make_shared<Collector>(store_, keys_);
   const Status started = collector_->start(deadline);
-  if (!started.is_ok()) stop_collecting();
+  if (!started.is_ok()) static_cast<void>(stop_collecting(Deadline::after(kFarewell)));
   return started;
 }
 
 // The next member that waits collects.
-void StoreGroup::stop_collecting() {
-  if (collector_ == nullptr) return;
+Status StoreGroup::stop_collecting(const Deadline& deadline) {
+  if (collector_ == nullptr) return Status::ok();
   std::exchange(collector_, nullptr)->stop();
-  static_cast<void>(store_.remove(keys_.collector_key(), Deadline::after(kFarewell)));
+  return store_.remove(keys_.collector_key(), deadline).status();
 }
 
 Status StoreGroup::leave(Deadline deadline) {
@@ -267,7 +272,7 @@ Status StoreGroup::leave(Deadline deadline) {
   } else if (text.code() != Code::kNotFound || !keys_.is_created()) {
     return text.code() == Code::kNotFound ? outside : text.status();
   }
-  stop_collecting();
+  static_cast<void>(stop_collecting(deadline));
   state_ = State::kLeft;
   mine_.has_left = true;
   MEMSPAN_TRY(store_.set(keys_.member_key(rank_), mine_.encode(), deadline), "leaving the group");

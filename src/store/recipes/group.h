@@ -55,6 +55,9 @@ class StoreGroup {
                                              const Look& look = {});
   // Gives up the place: the others' next operation fails with kPeerLost.
   Status leave(Deadline deadline);
+  // Afterwards this object does nothing at the store; another one of this member may. As the
+  // destructor, which waits at most two seconds for a store that does not answer.
+  Status stop(Deadline deadline);
 
  private:
   class Outcomes;
@@ -65,7 +68,7 @@ class StoreGroup {
   Status read_founders(const Deadline& deadline);
   Status take_place(const Deadline& deadline);
   Status collect(const Deadline& deadline);
-  void stop_collecting();
+  Status stop_collecting(const Deadline& deadline);
   Status look_around(std::uint64_t operation, const Look& look);
   Status give_up(std::uint64_t operation);
   Status remove_all(const Deadline& deadline);

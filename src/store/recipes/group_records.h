@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "core/bytes.h"
 #include "core/status.h"
+#include "store/key_value_store.h"
 #include "store/recipes/contributions.h"
 #include "store/recipes/key_names.h"
 
@@ -63,7 +65,13 @@ struct GroupOutcome {
     writer.u8(is_complete ? 1 : 0);
     writer.u8(static_cast<std::uint8_t>(status.code()));
     writer.text(status.message());
-    for (const std::string& part : parts) writer.text(part);
+    // Equal parts, of a barrier or an agreement, are written once.
+    const bool are_equal = std::equal(parts.begin() + !parts.empty(), parts.end(), parts.begin());
+    writer.u32(static_cast<std::uint32_t>(are_equal ? parts.size() : 0));
+    for (const std::string& part : parts) {
+      writer.text(part);
+      if (are_equal) break;
+    }
     return writer.take();
   }
   static Result<GroupOutcome> decode(std::string_view text) {
@@ -73,8 +81,12 @@ struct GroupOutcome {
     const auto code = static_cast<Code>(reader.u8());
     const std::string_view message = reader.text();
     if (code != Code::kOk) read.status = Status(code, std::string(message));
+    const std::uint32_t equal = reader.u32();
     while (reader.is_ok() && !reader.is_finished()) read.parts.emplace_back(reader.text());
-    if (!reader.is_finished() || code > Code::kInternal)
+    const bool are_right = equal == 0 || (equal <= kMostMembers && read.parts.size() == 1 &&
+                                          equal * read.parts.front().size() <= kMaxValueBytes);
+    if (equal > 1 && are_right) read.parts.assign(equal, std::string(read.parts.front()));
+    if (!reader.is_finished() || !are_right || code > Code::kInternal)
       return Status(Code::kInternal, "a malformed outcome in the store");
     return read;
   }
