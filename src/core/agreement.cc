@@ -33,6 +33,10 @@ Result<std::vector<std::string>> agree(const ExchangeTexts& exchange,
   if (!all.is_ok()) return mine.is_ok() ? all : mine.status();
   for (std::size_t member = 0; member < all->size(); ++member) {
     std::string& text = (*all)[member];
+    if (text.starts_with("0 ")) {  // success; jobs are large
+      text.erase(0, 2);
+      continue;
+    }
     MEMSPAN_TRY_ASSIGN(text, decode_outcome(text), fmt::format("{} {}", kind, member));
   }
   return all;

@@ -33,6 +33,15 @@ Status lost(std::string why) {
   return {Code::kStoreLost, std::move(why)};
 }
 
+std::string another_version(const StoreHello& hello) {
+  const bool is_old = hello.release.empty();
+  return fmt::format(
+      "{} runs memspan {}, this store " MEMSPAN_VERSION
+      ": a store and its members must have one version (their protocols are {} and {})",
+      is_old ? "this process" : hello.member, is_old ? "of before 0.3.0" : hello.release,
+      hello.version, kStoreProtocolVersion);
+}
+
 }  // namespace
 
 StoreSession::StoreSession(Owner& owner, SessionId id, std::unique_ptr<StoreStream> stream,
@@ -219,8 +228,7 @@ void StoreSession::greet(std::string_view body) {
     welcome = owner_.greet(id_, *hello, *stream_);
   } else {
     welcome.code = Code::kNotSupported;
-    welcome.message = fmt::format("the store speaks version {} of the protocol, the client {}",
-                                  kStoreProtocolVersion, hello->version);
+    welcome.message = another_version(*hello);
   }
   const bool is_welcome = welcome.code == Code::kOk;
   stage_ = is_welcome ? Stage::kServing : Stage::kRefusing;

@@ -13,6 +13,8 @@ namespace {
 // "mspS": other protocols are refused before anything else is read.
 constexpr std::uint32_t kMagic = 0x5370736d;
 constexpr std::size_t kLengthBytes = 4;
+// The first version of the protocol whose hello has a release.
+constexpr std::uint32_t kFirstWithRelease = 4;
 
 // Reserves space for the length in front of the body.
 ByteWriter begin_frame() {
@@ -170,6 +172,7 @@ std::string encode(const StoreHello& hello) {
   ByteWriter writer = begin_frame();
   writer.u32(kMagic);
   writer.u32(hello.version);
+  writer.text(std::string_view(hello.release).substr(0, kMaxMemberBytes));
   writer.text(std::string_view(hello.member).substr(0, kMaxMemberBytes));
   writer.text(std::string_view(hello.job).substr(0, kMaxMemberBytes));
   writer.u32(static_cast<std::uint32_t>(hello.rank));
@@ -230,21 +233,27 @@ Result<StoreAnswer> decode_answer(std::string_view body) {
   return answer;
 }
 
-// For a hello of another version, reads only the version.
+// For a hello of another version, reads only the beginning.
 Result<StoreHello> decode_hello(std::string_view body) {
   ByteReader reader(body);
   if (reader.u32() != kMagic) return malformed("hello: not a memspan store's client");
   StoreHello hello;
   hello.version = reader.u32();
+  if (hello.version < kFirstWithRelease && reader.is_ok()) {
+    hello.release.clear();
+    return hello;
+  }
+  hello.release = reader.text();
+  hello.member = reader.text();
   if (!reader.is_ok()) return malformed("hello");
   if (hello.version != kStoreProtocolVersion) return hello;
-  hello.member = reader.text();
   hello.job = reader.text();
   hello.rank = static_cast<std::int32_t>(reader.u32());
   hello.silence_ms = reader.u32();
   hello.epoch = reader.u64();
-  if (!reader.is_finished() || hello.member.size() > kMaxMemberBytes ||
-      hello.job.size() > kMaxMemberBytes || hello.rank < -1)
+  if (!reader.is_finished() || hello.release.size() > kMaxMemberBytes ||
+      hello.member.size() > kMaxMemberBytes || hello.job.size() > kMaxMemberBytes ||
+      hello.rank < -1)
     return malformed("hello");
   return hello;
 }

@@ -92,14 +92,16 @@ struct StoreAnswer {
   bool operator==(const StoreAnswer&) const = default;
 };
 
-// The first frame of a client.
+// The first frame of a client. Every later version begins with the first three, so that a store can
+// name a process that it refuses.
 struct StoreHello {
   std::uint32_t version = kStoreProtocolVersion;
-  std::string member;            // a name for messages
-  std::string job = {};          // empty: any
-  std::int32_t rank = -1;        // -1: none is claimed
-  std::uint32_t silence_ms = 0;  // dead after this silence; 0: only by a lost connection
-  std::uint64_t epoch = 0;       // of the expected store; 0: any
+  std::string release = MEMSPAN_VERSION;  // empty: before 0.3.0
+  std::string member;                     // a name for messages
+  std::string job = {};                   // empty: any
+  std::int32_t rank = -1;                 // -1: none is claimed
+  std::uint32_t silence_ms = 0;           // dead after this silence; 0: only by a lost connection
+  std::uint64_t epoch = 0;                // of the expected store; 0: any
 };
 
 // The first frame of a server. Any code but kOk: the server refuses and closes.

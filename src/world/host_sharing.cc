@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "core/agreement.h"
+#include "core/bytes.h"
 #include "core/interrupt.h"
 #include "core/mutex.h"
 #include "node/descriptor_broker.h"
@@ -22,24 +23,43 @@ namespace {
 // The name of members in messages.
 constexpr const char* kMemberKind = "PE";
 
-// "PROCESS NAMESPACE|BROKER|KERNEL|HOST".
+constexpr std::string_view kRelease = "memspan " MEMSPAN_VERSION;
+
+// Every version begins with the release and the host's name, for messages.
 std::string introduction(const DescriptorBroker& broker, const Membership& joined) {
-  return fmt::format("{}|{}|{}|{}", ProcessIdentity::own().to_string(),
-                     broker.address(joined.channel), kernel_identity(),
-                     (joined.own_host ? *joined.own_host : Host::own()).encode());
+  const Host host = joined.own_host ? *joined.own_host : Host::own();
+  const ProcessIdentity own = ProcessIdentity::own();
+  ByteWriter out;
+  out.text(kRelease);
+  out.text(host.name);
+  out.text(host.id);
+  out.text(kernel_identity());
+  out.i64(own.process);
+  out.i64(own.pid_namespace);
+  out.text(broker.address(joined.channel));
+  return out.take();
 }
 
-Result<MemberAddress> read_introduction(const std::string& text) {
-  const std::size_t broker = text.find('|');
-  const std::size_t kernel = text.find('|', broker + 1);
-  const std::size_t host = text.find('|', kernel + 1);
-  if (broker == std::string::npos || kernel == std::string::npos || host == std::string::npos)
-    return Status(Code::kInvalidArgument, fmt::format("a member says of itself \"{}\"", text));
-  MEMSPAN_TRY_ASSIGN(const ProcessIdentity process, ProcessIdentity::parse(text.substr(0, broker)),
-                     "reading the process of a member");
-  return MemberAddress{Host::decode(std::string_view(text).substr(host + 1)),
-                       text.substr(kernel + 1, host - kernel - 1), process,
-                       text.substr(broker + 1, kernel - broker - 1)};
+Result<MemberAddress> read_introduction(std::size_t rank, const std::string& text) {
+  ByteReader in(text);
+  const std::string_view release = in.text();
+  MemberAddress member;
+  member.host.name = in.text();
+  if (!in.is_ok() || release != kRelease)
+    return Status(Code::kNotSupported,
+                  fmt::format("PE {} on host {} runs {}, this one {}: all processes of a job must "
+                              "have one version",
+                              rank, in.is_ok() ? member.host.name : "?",
+                              in.is_ok() ? release : "a memspan of before 0.3.0", kRelease));
+  member.host.id = in.text();
+  member.kernel = in.text();
+  member.process.process = in.i64();
+  member.process.pid_namespace = in.i64();
+  member.broker = in.text();
+  if (!in.is_finished())
+    return Status(Code::kInvalidArgument,
+                  fmt::format("what PE {} says of itself cannot be read", rank));
+  return member;
 }
 
 // Which members are on which node, and how those of different nodes reach each other.
@@ -77,7 +97,8 @@ Status introduce(Membership& joined, const Exchange& exchange) {
       "waiting for all processes of the job");
   joined.broker = std::move(broker).value();
   for (const std::string& text : texts) {
-    MEMSPAN_TRY_ASSIGN(MemberAddress member, read_introduction(text), "exchanging addresses");
+    MEMSPAN_TRY_ASSIGN(MemberAddress member, read_introduction(joined.members.size(), text),
+                       "exchanging addresses");
     joined.members.push_back(std::move(member));
   }
   return Status::ok();

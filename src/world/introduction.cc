@@ -2,7 +2,6 @@
 #include "world/introduction.h"
 
 #include "core/bytes.h"
-#include "core/hex.h"
 
 namespace memspan {
 namespace {
@@ -22,13 +21,11 @@ std::string Introduction::encode() const {
   out.text(address);
   out.text(heap ? heap->encode() : std::string());
   out.text(data ? data->encode() : std::string());
-  return to_hex(out.take());
+  return out.take();
 }
 
-Result<Introduction> Introduction::decode(const std::string& text) {
-  const auto bytes = from_hex(text);
-  if (!bytes) return unreadable();
-  ByteReader in(*bytes);
+Result<Introduction> Introduction::decode(std::string_view bytes) {
+  ByteReader in(bytes);
   Introduction read;
   read.process = static_cast<std::int32_t>(in.u32());
   read.heap_bytes = in.u64();

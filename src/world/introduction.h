@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/status.h"
 #include "transport/region.h"
@@ -22,9 +23,8 @@ struct Introduction {
   std::optional<RemoteRegion> heap;
   std::optional<RemoteRegion> data;  // the static symmetric segment
 
-  // Printable, because the caller's exchange may carry text only.
   std::string encode() const;
-  static Result<Introduction> decode(const std::string& text);
+  static Result<Introduction> decode(std::string_view bytes);
 };
 
 }  // namespace memspan

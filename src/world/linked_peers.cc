@@ -119,17 +119,17 @@ Status LinkedPeers::introduce(const Memory& memory) {
 Status LinkedPeers::check_same(const Introduction& mine) const {
   for (std::size_t peer = 0; peer < introductions_.size(); ++peer) {
     const Introduction& its = introductions_[peer];
+    if (its.heap_bytes == mine.heap_bytes && its.commit_mode == mine.commit_mode) continue;
     const std::string name = membership_.nodes.describe(static_cast<int>(peer));
     if (its.heap_bytes != mine.heap_bytes)
       return {Code::kInvalidArgument,
               fmt::format("this process asks for a symmetric heap of {} bytes, {} for {}; all must "
                           "ask for the same (SHMEM_SYMMETRIC_SIZE)",
                           mine.heap_bytes, name, its.heap_bytes)};
-    if (its.commit_mode != mine.commit_mode)
-      return {Code::kInvalidArgument,
-              fmt::format("MEMSPAN_COMMIT is another one in this process than in {}; all must have "
-                          "the same",
-                          name)};
+    return {Code::kInvalidArgument,
+            fmt::format("MEMSPAN_COMMIT is another one in this process than in {}; all must have "
+                        "the same",
+                        name)};
   }
   return Status::ok();
 }
@@ -139,10 +139,11 @@ Status LinkedPeers::connect(Which which) {
   for (int peer = 0; peer < membership_.size; ++peer) {
     if (peer == membership_.rank) continue;
     if (which == Which::kOtherNodes && nodes.share_node(peer, membership_.rank)) continue;
-    const Introduction& its = introductions_[static_cast<std::size_t>(peer)];
-    MEMSPAN_TRY_ASSIGN(links_[static_cast<std::size_t>(peer)],
-                       transport_->connect({peer, nodes.describe(peer), its.address}),
-                       fmt::format("connecting to {}", nodes.describe(peer)));
+    Introduction& its = introductions_[static_cast<std::size_t>(peer)];
+    MEMSPAN_TRY_ASSIGN(
+        links_[static_cast<std::size_t>(peer)],
+        transport_->connect({peer, nodes.describe(peer), std::exchange(its.address, {})}),
+        fmt::format("connecting to {}", nodes.describe(peer)));
     Link& link = *links_[static_cast<std::size_t>(peer)];
     if (its.heap) MEMSPAN_TRY(link.attach(*its.heap), nodes.describe(peer));
     if (its.data) MEMSPAN_TRY(link.attach(*its.data), nodes.describe(peer));

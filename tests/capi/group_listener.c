@@ -2,6 +2,7 @@
  * A process that hears all that the members of a group tell each other while they meet: it gets
  * nothing of the group by it, neither as the same user nor as another. */
 #define _GNU_SOURCE
+#include <ctype.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <stddef.h>
@@ -13,7 +14,7 @@
 #include "capi/group_job.h"
 #include "support/needs.h"
 
-enum { kListener = 2, kMostWords = 16, kDone = 0, kRoundOfAddress = 0, kRoundOfMemory = 1 };
+enum { kListener = 2, kMostWords = 64, kDone = 0, kRoundOfAddress = 0, kRoundOfMemory = 1 };
 
 /* The abstract socket of this name, or -1. */
 static int connect_to(const char* name) {
@@ -93,8 +94,11 @@ static void listen_and_try(void) {
     memcpy(&bytes, text, sizeof bytes);
     CHECK(bytes < kMostText - sizeof bytes);
     memcpy(texts[member], text + sizeof bytes, bytes);
+    for (uint32_t i = 0; i < bytes; ++i) /* lengths and numbers are between the words */
+      if (!isgraph((unsigned char)texts[member][i]) || texts[member][i] == '=')
+        texts[member][i] = ' ';
     texts[member][bytes] = 0;
-    for (char* word = strtok(texts[member], " =|"); word != NULL; word = strtok(NULL, " =|")) {
+    for (char* word = strtok(texts[member], " "); word != NULL; word = strtok(NULL, " ")) {
       CHECK(count < kMostWords);
       words[count++] = word;
     }

@@ -12,6 +12,18 @@ static int fails(void* user, const void* mine, size_t bytes, void* all) {
   return 42;
 }
 
+/* The second of two members says that it runs memspan 9. */
+static int with_version_9(void* user, const void* mine, size_t bytes, void* all) {
+  static const char release[] = "memspan ";
+  char* const second = (char*)all + bytes;
+  (void)user;
+  memcpy(all, mine, bytes);
+  memcpy(second, mine, bytes);
+  char* const found = memmem(second, bytes, release, sizeof release - 1);
+  if (found != NULL) found[sizeof release - 1] = '9';
+  return 0;
+}
+
 static void try_mistakes(memspan_group_t group) {
   float value = 1;
   void* results[kMembers] = {&value, NULL, &value};
@@ -23,6 +35,8 @@ static void try_mistakes(memspan_group_t group) {
   CHECK(memspan_group_create(0, 1, exchange, NULL, 0, &none) == SMEM_INVALID_PARAM);
   CHECK(memspan_group_create(0, 2, fails, NULL, 100, &none) != SMEM_OK);
   CHECK(says("the caller's exchange failed with 42"));
+  CHECK(memspan_group_create(0, 2, with_version_9, NULL, 100, &none) != SMEM_OK);
+  CHECK(says("PE 1 on host ") && says(" runs memspan 9.") && says(", this one memspan "));
   CHECK(memspan_group_all_reduce(group, NULL, &value, 1, MEMSPAN_TYPE_FLOAT32, MEMSPAN_OP_SUM) ==
         SMEM_INVALID_PARAM);
   CHECK(says("result is NULL"));

@@ -91,7 +91,10 @@ class ProjectFiles(unittest.TestCase):
         sections = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.M)[1:]
         self.assertTrue(sections[0].startswith("Unreleased\n"))
         self.assertGreaterEqual(len(sections), 3)
-        self.assertEqual(sections[1].split()[0], (ROOT / "VERSION").read_text(encoding="utf-8").strip())
+        # That of the last release, unless the next one has begun.
+        begun = re.match(r"Unreleased\n\nVersion (\S+): ", sections[0])
+        version = begun[1] if begun else sections[1].split()[0]
+        self.assertEqual(version, (ROOT / "VERSION").read_text(encoding="utf-8").strip())
         for section in sections[1:]:
             self.assertRegex(section, r"^\d+\.\d+\.\d+ - \d{4}-\d\d-\d\d\n")
             self.assertLessEqual(section.count("\n"), 40)

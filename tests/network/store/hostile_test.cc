@@ -379,7 +379,9 @@ TEST_P(HostileTest, AGreetingThatDoesNotFitIsToldWhy) {
   const Case cases[] = {
       {{.member = "x", .epoch = 12345}, Code::kStale, "another store than before"},
       {{.member = "x", .job = "test"}, Code::kInvalidArgument, "serves the job \"train\""},
-      {{.version = 99, .member = "x"}, Code::kNotSupported, "the client 99"},
+      {{.version = 99, .release = "9.9.9", .member = "x"},
+       Code::kNotSupported,
+       "runs memspan 9.9.9, this store "},
   };
   for (const Case& bad : cases) {
     Stranger peer = stranger();

@@ -178,12 +178,14 @@ TEST_F(StoreSessionTest, ClosesAPeerThatSendsABrokenRequest) {
 
 TEST_F(StoreSessionTest, TellsAPeerOfAnotherVersionWhyItIsRefused) {
   start();
-  peer_.send(encode(StoreHello{.version = 99, .member = "later"}));
+  peer_.send(encode(StoreHello{.version = 99, .release = "9.9.9", .member = "PE 3"}));
   run_until_closed();
   auto welcome = decode_welcome(peer_.receive());
   ASSERT_TRUE(welcome.is_ok());
   EXPECT_EQ(welcome->code, Code::kNotSupported);
-  EXPECT_NE(welcome->message.find("99"), std::string::npos);
+  EXPECT_NE(welcome->message.find("PE 3 runs memspan 9.9.9, this store " MEMSPAN_VERSION),
+            std::string::npos)
+      << welcome->message;
   EXPECT_TRUE(peer_.sees_the_end());
 }
 

@@ -54,6 +54,7 @@ TEST(WireTest, AnswersAndGreetingsComeBackAsTheyWere) {
   auto hello = decode_hello(body_of(encode(StoreHello{.member = "PE 3"})));
   ASSERT_TRUE(hello.is_ok());
   EXPECT_EQ(hello->version, kStoreProtocolVersion);
+  EXPECT_EQ(hello->release, MEMSPAN_VERSION);
   EXPECT_EQ(hello->member, "PE 3");
   auto welcome =
       decode_welcome(body_of(encode(StoreWelcome{.code = Code::kAuth, .message = "no"})));

@@ -23,14 +23,10 @@ TEST(IntroductionTest, IsReadBackAsItWasWritten) {
   EXPECT_FALSE(read->data.has_value());
 }
 
-TEST(IntroductionTest, IsPrintable) {
-  for (const char c : Introduction{}.encode()) EXPECT_TRUE(c >= '0' && c <= 'f') << c;
-}
-
 TEST(IntroductionTest, RefusesAnythingElse) {
   const std::string good = Introduction{}.encode();
   for (const std::string& text :
-       {std::string(), std::string("x"), std::string("zz"), good.substr(2), good + "00"})
+       {std::string(), std::string("x"), std::string(40, '\xff'), good.substr(2), good + "0"})
     EXPECT_EQ(Introduction::decode(text).code(), Code::kInvalidArgument) << text;
 }
 
