@@ -12,7 +12,6 @@
 #include "core/interrupt.h"
 #include "device/host/host_device.h"
 #include "memory/address_plan.h"
-#include "store/recipes/all_gather.h"
 
 namespace memspan {
 namespace {
@@ -20,9 +19,8 @@ namespace {
 // For notices to other members, which no caller waits for.
 constexpr Duration kSpaceEndPatience = std::chrono::seconds(5);
 
-// How many all-gathers among some ranks learn that this process is gone; as many as the store
-// remembers.
-constexpr std::size_t kMostGatheredNames = 1024;
+// Names of all-gathers among some ranks that take memory of the store at the same time.
+constexpr std::size_t kMostGatheredNames = 64;
 
 // A member's description of itself, sent before anything is made.
 struct Introduction {
@@ -90,14 +88,19 @@ class Space::Waiting {
     MutexLock lock(space_.mutex_);
     while (kind_ == Kind::kAll && space_.is_in_collective_ && !space_.is_closed_)
       if (!wait_interruptibly(space_.changed_, space_.mutex_, deadline)) break;
+    while (space_.forgotten_name_ == name_)
+      if (!wait_interruptibly(space_.changed_, space_.mutex_, deadline)) break;
     if (space_.is_closed_) {
       status_ = {Code::kUnavailable, "the space is being destroyed"};
     } else if (kind_ == Kind::kAll && space_.is_in_collective_) {
       status_ =
           end_of_wait("timeout: another thread of this process is in a collective of the space");
+    } else if (space_.forgotten_name_ == name_) {
+      status_ = end_of_wait("timeout: the store does not answer");
     } else {
-      if (kind_ == Kind::kSome && space_.gathered_names_.size() < kMostGatheredNames)
-        space_.gathered_names_.insert(name_);
+      auto& names = space_.gathered_names_;
+      if (kind_ == Kind::kSome && std::find(names.begin(), names.end(), name_) == names.end())
+        names.push_back(name_);
       space_.waits_.insert(name_);  // what follows needs no memory
       is_in_ = true;
       if (kind_ == Kind::kAll) space_.is_in_collective_ = true;
@@ -123,10 +126,11 @@ class Space::Waiting {
   bool is_in_ = false;
 };
 
-Space::Space(std::shared_ptr<Member> member, SpaceOptions options, std::string group)
+Space::Space(std::shared_ptr<Member> member, SpaceOptions options, CreatedGroup group)
     : member_(std::move(member)),
       options_(std::move(options)),
-      group_name_(std::move(group)),
+      group_name_(std::move(group.name)),
+      alive_key_(std::move(group.alive)),
       numbers_(member_, group_name_ + "/number/"),
       exit_(member_, group_name_ + "/exit"),
       group_(member_->store(), group_name_, static_cast<int>(options_.rank),
@@ -148,7 +152,7 @@ Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member,
   auto created = create_group(member->store(), options.name, static_cast<int>(options.rank),
                               static_cast<int>(options.ranks), mine.encode(), deadline);
   if (!created.is_ok()) return created.status();
-  std::unique_ptr<Space> space(new Space(std::move(member), options, std::move(created->name)));
+  std::unique_ptr<Space> space(new Space(std::move(member), options, *created));
   MEMSPAN_PASS(space->read_parts(created->contributions));
   MEMSPAN_PASS(space->agree(space->memory_->prepare(deadline), deadline));
   MEMSPAN_PASS(space->agree(space->memory_->take(deadline), deadline));
@@ -204,8 +208,27 @@ Result<std::vector<std::string>> Space::all_gather_some(std::string_view key, st
   const std::string name = fmt::format("{}/sub/{}", group_name_, key);
   const Waiting waiting(*this, Waiting::Kind::kSome, name, deadline);
   if (!waiting.status().is_ok()) return waiting.status();
-  return allgather(member_->store(), name, static_cast<int>(rank), static_cast<int>(size), mine,
-                   deadline);
+  auto all = allgather(member_->store(), name, static_cast<int>(rank), static_cast<int>(size), mine,
+                       deadline, alive_key_);
+  forget_oldest_name(deadline);
+  return all;
+}
+
+// A program may take a new name each time.
+void Space::forget_oldest_name(const Deadline& deadline) {
+  std::string name;
+  {
+    MutexLock lock(mutex_);
+    if (gathered_names_.size() <= kMostGatheredNames || !forgotten_name_.empty() ||
+        waits_.contains(gathered_names_.front()))
+      return;
+    name = forgotten_name_ = gathered_names_.front();
+    gathered_names_.pop_front();
+  }
+  static_cast<void>(leave_allgather(member_->store(), name, deadline));
+  MutexLock lock(mutex_);
+  forgotten_name_.clear();
+  changed_.notify_all();
 }
 
 // Ends the waits at the store under that name. Does not touch group_, which may be in use.
@@ -227,7 +250,8 @@ void Space::close() {
       is_closed_ = true;
       changed_.notify_all();
       names.insert(waits_.begin(), waits_.end());
-      names.merge(gathered_names_);
+      names.insert(gathered_names_.begin(), gathered_names_.end());
+      gathered_names_.clear();
     }
     member_->tell_end([&](const Deadline& until) {
       Status first;

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <set>
 #include <span>
@@ -25,6 +26,7 @@
 #include "fabric/member.h"
 #include "fabric/shared_numbers.h"
 #include "fabric/space_memory.h"
+#include "store/recipes/all_gather.h"
 #include "store/recipes/group.h"
 
 namespace memspan {
@@ -84,14 +86,16 @@ class Space {
 
  private:
   class Waiting;
-  Space(std::shared_ptr<Member> member, SpaceOptions options, std::string group);
+  Space(std::shared_ptr<Member> member, SpaceOptions options, CreatedGroup group);
   Status read_parts(const std::vector<std::string>& parts);
   Status agree(const Status& mine, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
   Status leave(const std::string& name, const Deadline& deadline);
+  void forget_oldest_name(const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
   const SpaceOptions options_;
   const std::string group_name_;  // no other space has it
+  const std::string alive_key_;   // in the store, as long as this member is in the group
   std::vector<bool> is_near_;     // by rank: on this host
   std::unique_ptr<SpaceMemory> memory_;
   SharedNumbers numbers_;
@@ -102,8 +106,9 @@ class Space {
   bool is_closed_ MEMSPAN_GUARDED_BY(mutex_) = false;
   bool is_in_collective_ MEMSPAN_GUARDED_BY(mutex_) = false;     // a thread uses group_
   std::multiset<std::string> waits_ MEMSPAN_GUARDED_BY(mutex_);  // names at the store
-  // Names of all-gathers among some of the ranks; only the first kMostGatheredNames.
-  std::set<std::string> gathered_names_ MEMSPAN_GUARDED_BY(mutex_);
+  // Names of all-gathers among some of the ranks that the store remembers; the oldest first.
+  std::deque<std::string> gathered_names_ MEMSPAN_GUARDED_BY(mutex_);
+  std::string forgotten_name_ MEMSPAN_GUARDED_BY(mutex_);  // a thread removes it from the store
   std::unique_ptr<std::byte[]> context_
       MEMSPAN_GUARDED_BY(mutex_);  // kMostContextBytes; null: unset
   std::size_t context_bytes_ MEMSPAN_GUARDED_BY(mutex_) = 0;

@@ -3,13 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <chrono>
 #include <map>
 #include <new>
 #include <optional>
 #include <utility>
 
-#include "core/bytes.h"
 #include "core/interrupt.h"
 #include "store/rank_service.h"
 #include "store/recipes/change_queue.h"
@@ -26,10 +25,19 @@ constexpr Duration kWithdrawal = std::chrono::seconds(1);
 // How often a waiting caller wakes to see whether it has waited for long.
 constexpr Duration kLook = std::chrono::seconds(1);
 
+std::int64_t now_ms() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
 enum class Kind { kAllgather, kCreateGroup };
 
 std::string created_name(std::string_view name, const std::vector<EpochCaller>& callers) {
   return fmt::format("{}#{:016x}", name, callers.front().nonce);
+}
+
+std::string epoch_prefix(Kind kind, std::string_view name) {
+  return fmt::format("{}/{}/", name, kind == Kind::kAllgather ? "allgather" : "create");
 }
 
 std::string alive_prefix(std::string_view name) {
@@ -40,23 +48,27 @@ std::string alive_prefix(std::string_view name) {
 class EpochCall {
  public:
   EpochCall(KeyValueStore& store, Kind kind, std::string_view name, int rank, int size,
-            const Deadline& deadline)
+            const Deadline& deadline, std::string_view alive = {})
       : store_(store),
+        alive_(alive),
         kind_(kind),
         name_(name),
-        prefix_(fmt::format("{}/{}/", name, kind == Kind::kAllgather ? "allgather" : "create")),
+        keys_{.prefix = epoch_prefix(kind, name)},
         rank_(rank),
         size_(size),
         deadline_(deadline),
         changes_(store) {}
-  // A call that ended for lack of memory: to the others its caller has left.
+  // A call that could not empty its slot, for lack of memory or time: to the others its caller has
+  // left.
   ~EpochCall() {
-    if (!is_waiting_) return;
+    if (!has_begun_ || !mine_.is_waiting()) return;
     try {
-      remove(slot_key(), mine_.encode());
-      remove(collector_key(), mine_.caller.encode());
+      const Deadline deadline = Deadline::after(kWithdrawal);
+      const auto now = store_.get_now(keys_.slot(rank_), deadline);
+      if (now.is_ok() && *now == mine_.encode())
+        static_cast<void>(store_.remove(keys_.slot(rank_), deadline));
     } catch (const std::bad_alloc&) {
-      // The lease ends them.
+      // The lease ends it.
     }
   }
   EpochCall(const EpochCall&) = delete;
@@ -64,357 +76,442 @@ class EpochCall {
 
   // `nonce` is unique to this call. Returns the decision that includes it.
   Result<EpochDecision> run(std::uint64_t nonce, std::string_view mine) {
-    mine_ = {.state = EpochSlot::State::kFilled,
+    mine_ = {.state = EpochSlot::State::kWaiting,
              .caller = {.rank = rank_,
                         .nonce = nonce,
                         .lease = store_.lease(),
-                        .member = store_.member()},
+                        .member = store_.member(),
+                        .alive = alive_},
              .size = size_,
              .part = Contribution(mine, size_)};
-    MEMSPAN_TRY(changes_.watch(prefix_ + "wait/", deadline_), "watching the others");
-    is_waiting_ = true;
-    const Status filled = fill_slot();
-    if (!filled.is_ok()) is_waiting_ = false;
-    MEMSPAN_PASS(filled);
-    // The slot is filled: from here on, a caller that gives up empties it.
-    auto decision = wait();
-    if (is_collecting_) stop_collecting();
-    is_waiting_ = false;
-    return decision;
+    MEMSPAN_TRY(changes_.watch(is_first() ? keys_.prefix : keys_.first_prefix(), deadline_),
+                "watching the others");
+    // It is removed if this member leaves.
+    if (!is_first()) MEMSPAN_TRY(changes_.watch(keys_.slot(rank_), deadline_), "watching the slot");
+    // Before the slot is filled: decisions about it and departures are among the changes.
+    MEMSPAN_TRY_ASSIGN(std::string before, read_own_slot(), "joining the others");
+    if (is_first()) {
+      MEMSPAN_TRY_ASSIGN(slots_, read_slots(deadline_), "joining the others");
+    } else {
+      MEMSPAN_PASS(look_for_first());
+    }
+    has_begun_ = true;
+    MEMSPAN_PASS(fill_slot(std::move(before)));
+    // The slot is filled: from here on, a caller that gives up changes it.
+    return wait();
   }
 
  private:
-  std::string slots_prefix() const { return prefix_ + "slot/"; }
-  std::string slot_key() const { return rank_key(slots_prefix(), rank_); }
-  std::string decision_key() const { return prefix_ + "wait/decision"; }
-  std::string collector_key() const { return prefix_ + "wait/collector"; }
-  std::string handover_key() const { return prefix_ + "handover"; }
-
-  // No process watches the slots until the next collector does: it learns whose slots there were.
-  void stop_collecting() {
-    const Deadline deadline = Deadline::after(kWithdrawal);
-    ByteWriter waiting;
-    for (const EpochSlot* slot : view_.fresh(size_))
-      if (slot->caller.nonce != mine_.caller.nonce) waiting.text(slot->caller.encode());
-    if (!waiting.bytes().empty())
-      static_cast<void>(store_.set(handover_key(), waiting.bytes(), deadline));
-    static_cast<void>(store_.remove(collector_key(), deadline));
-  }
-
-  // Callers that have gone since the collector before stopped.
-  Status read_handover() {
-    const auto text = store_.get_now(handover_key(), deadline_);
-    if (text.code() == Code::kNotFound) return Status::ok();
-    if (!text.is_ok()) return text.status();
-    ByteReader reader(*text);
-    while (!reader.is_finished()) {
-      MEMSPAN_TRY_ASSIGN(EpochCaller caller, EpochCaller::decode(reader.text()), "a handover");
-      if (!view_.slots.contains(caller.rank)) gone_[caller.rank] = std::move(caller);
-    }
-    return store_.remove(handover_key(), deadline_).status();
-  }
-
-  // If it has the value that this call has set.
-  void remove(const std::string& key, const std::string& set) {
-    const Deadline deadline = Deadline::after(kWithdrawal);
-    const auto now = store_.get_now(key, deadline);
-    if (now.is_ok() && *now == set) static_cast<void>(store_.remove(key, deadline));
-  }
+  bool is_first() const { return rank_ == 0; }
 
   Result<EpochDecision> wait() {
     WaitNotice notice(rank_, size_, name_, deadline_);
+    Status begun = is_first() ? collect() : complete_for_first();
     for (;;) {
-      if (collector_.nonce == 0) {
-        const Status begun = collect();
-        if (begun.code() == Code::kTimeout) return give_up();
-        MEMSPAN_PASS(begun);
-      }
-      auto change = changes_.next(deadline_.within(kLook));
-      if (is_interrupted() || deadline_.has_passed()) return give_up();
+      if (decision_.concerns(mine_.caller.nonce)) return finish();
+      if (begun.code() == Code::kTimeout || is_interrupted() || deadline_.has_passed())
+        return give_up(Status::ok());
+      if (begun.code() == Code::kPeerLost) return give_up(begun);
+      MEMSPAN_PASS(begun);
       notice.look();
-      if (change.code() == Code::kTimeout) continue;
-      if (!change.is_ok()) return change.status();
-      MEMSPAN_TRY(take(*change), "reading what changed");
-      if (view_.decision.concerns(mine_.caller.nonce)) return finish();
+      auto change = changes_.next(deadline_.within(kLook));
+      if (!change.is_ok() && change.code() != Code::kTimeout) return change.status();
+      if (change.is_ok()) begun = take(*change);
     }
   }
 
   Status read_decision(const Deadline& deadline) {
-    auto text = store_.get_now(decision_key(), deadline);
+    auto text = store_.get_now(keys_.decision(), deadline);
     if (!text.is_ok() && text.code() != Code::kNotFound) return text.status();
-    view_.decision_text = text.is_ok() ? std::move(*text) : "";
-    MEMSPAN_TRY_ASSIGN(view_.decision, EpochDecision::decode(view_.decision_text),
-                       "reading the decision");
+    decision_text_ = text.is_ok() ? std::move(*text) : "";
+    MEMSPAN_TRY_ASSIGN(decision_, EpochDecision::decode(decision_text_), "reading the decision");
     return Status::ok();
   }
 
-  Status read_slots(const Deadline& deadline) {
-    MEMSPAN_TRY_ASSIGN(const StoreListing listing, store_.list(slots_prefix(), deadline),
+  Result<EpochSlots> read_slots(const Deadline& deadline) {
+    MEMSPAN_TRY_ASSIGN(const StoreListing listing, store_.list(keys_.slots_prefix(), deadline),
                        "listing the members");
-    MEMSPAN_TRY_ASSIGN(view_.slots, memspan::read_slots(listing, slots_prefix()), "reading");
-    return Status::ok();
+    EpochSlots slots;
+    for (const auto& [key, value] : listing) {
+      MEMSPAN_TRY_ASSIGN(const int rank, rank_in_key(key, keys_.slots_prefix()), "a slot");
+      MEMSPAN_TRY_ASSIGN(slots[rank], EpochSlot::decode(value), "a slot");
+    }
+    if (is_first()) {
+      slots[0] = mine_;
+      return slots;
+    }
+    const auto first = store_.get_now(keys_.slot(0), deadline);
+    if (first.code() == Code::kNotFound) return slots;
+    if (!first.is_ok()) return first.status();
+    MEMSPAN_TRY_ASSIGN(slots[0], EpochSlot::decode(*first), "a slot");
+    return slots;
+  }
+
+  Result<std::string> read_own_slot() {
+    auto text = store_.get_now(keys_.slot(rank_), deadline_);
+    if (text.code() == Code::kNotFound) return std::string();
+    if (!text.is_ok()) return text.status();
+    MEMSPAN_TRY_ASSIGN(const EpochSlot slot, EpochSlot::decode(*text), "reading the slot");
+    if (slot.caller.lease == mine_.caller.lease) mine_.met = slot.met;
+    return text;
   }
 
   // Tries until this caller has the slot. It may take that of a finished epoch.
-  Status fill_slot() {
+  Status fill_slot(std::string before) {
     for (;;) {
-      const auto before = store_.get_now(slot_key(), deadline_);
-      if (!before.is_ok() && before.code() != Code::kNotFound)
-        return before.status().annotate("joining the others");
-      MEMSPAN_TRY(read_decision(deadline_), "joining the others");
-      mine_.serial = view_.decision.serial;
-      if (before.is_ok()) {
-        MEMSPAN_TRY_ASSIGN(const EpochSlot slot, EpochSlot::decode(*before), "joining the others");
-        if (slot.state == EpochSlot::State::kFilled &&
-            !view_.decision.consumed.contains(slot.caller.nonce))
+      if (!before.empty()) {
+        MEMSPAN_TRY_ASSIGN(const EpochSlot slot, EpochSlot::decode(before), "joining the others");
+        if (slot.is_waiting()) MEMSPAN_TRY(read_decision(deadline_), "joining the others");
+        if (slot.is_waiting() && decision_.leaves_open(slot, size_))
           return {Code::kUnavailable,
                   fmt::format("rank {} is taken by {}{}", rank_, slot.caller.member, kRankTaken)};
       }
       const std::string wanted = mine_.encode();
-      MEMSPAN_TRY_ASSIGN(const std::string now,
-                         store_.compare_and_swap(slot_key(), before.is_ok() ? *before : "", wanted,
-                                                 deadline_, KeyLife::kLease),
-                         "joining the others");
+      MEMSPAN_TRY_ASSIGN(
+          const std::string now,
+          store_.compare_and_swap(keys_.slot(rank_), before, wanted, deadline_, KeyLife::kLease),
+          "joining the others");
       if (now == wanted) return Status::ok();
+      before = now;
     }
   }
 
-  // Tries to become the one that decides.
-  Status collect() {
-    MEMSPAN_TRY_ASSIGN(const std::string now,
-                       store_.compare_and_swap(collector_key(), "", mine_.caller.encode(),
-                                               deadline_, KeyLife::kLease),
-                       "waiting for the others");
-    MEMSPAN_TRY_ASSIGN(collector_, EpochCaller::decode(now), "waiting for the others");
-    if (collector_.nonce != mine_.caller.nonce) return Status::ok();
-    is_collecting_ = true;
-    MEMSPAN_TRY(changes_.watch(slots_prefix(), deadline_), "watching the others");
-    MEMSPAN_PASS(read_slots(deadline_));
+  // Rank 0 may have gone since this caller's last epoch, or found that another one has.
+  Status look_for_first() {
+    const auto text = store_.get_now(keys_.slot(0), deadline_);
+    if (text.code() == Code::kNotFound) return find_out(mine_.met);
+    if (!text.is_ok()) return text.status();
+    MEMSPAN_TRY_ASSIGN(first_, EpochSlot::decode(*text), "joining the others");
+    if (mine_.met.nonce == 0) return Status::ok();
     MEMSPAN_PASS(read_decision(deadline_));
-    MEMSPAN_PASS(read_handover());
-    // A collector that returns leaves its slot. This caller's own is gone if it has left.
-    for (const EpochCaller& caller : {mine_.caller, former_})
-      if (caller.nonce != 0 && !view_.slots.contains(caller.rank)) gone_[caller.rank] = caller;
+    return who_met_remain();
+  }
+
+  // For a caller of the last epoch that has no slot any more.
+  Status find_out(const EpochCaller& caller) const {
+    if (caller.nonce == 0) return Status::ok();
+    if (!caller.alive.empty()) {
+      const auto alive = store_.get_now(caller.alive, deadline_);
+      if (alive.code() != Code::kNotFound) return alive.status();  // it has forgotten the name
+    }
+    return is_gone(caller);
+  }
+
+  Status who_met_remain() const {
+    if (!decision_.has_lost_one_of(store_.lease())) return Status::ok();
+    return is_gone(decision_.lost);
+  }
+
+  // For rank 0.
+  Status collect() {
+    slots_[0] = mine_;
+    MEMSPAN_PASS(read_decision(deadline_));
     return decide();
   }
 
   // Decides what can be decided: that a caller has another size, that all have come, or that one is
-  // gone. The decision's change follows.
+  // gone.
   Status decide() {
-    while (!view_.decision.concerns(mine_.caller.nonce)) {
-      const auto fresh = view_.fresh(size_);
-      EpochDecision next = view_.next_decision();
-      const auto other = std::find_if(fresh.begin(), fresh.end(), [this](const EpochSlot* slot) {
-        return slot->size != size_;
-      });
-      const auto gone = who_is_gone(fresh);
-      const bool is_of_one = other != fresh.end() && kind_ == Kind::kAllgather;
-      for (const EpochSlot* slot : fresh)
-        if (!is_of_one || slot == *other) next.decided.push_back(slot->caller);
-      if (other != fresh.end()) {
+    while (!decision_.concerns(mine_.caller.nonce)) {
+      EpochDecision next = decision_.next(slots_);
+      const EpochSlot* other = nullptr;
+      for (const auto& [rank, slot] : slots_) {
+        if (!decision_.leaves_open(slot, size_)) continue;
+        next.decided.push_back(slot.caller);
+        if (slot.size != size_) other = &slot;
+      }
+      if (other != nullptr) {
         next.status = Status(Code::kInvalidArgument,
                              fmt::format("rank {} says that there are {} members, others said {}",
-                                         (*other)->caller.rank, (*other)->size, size_));
-      } else if (fresh.size() == static_cast<std::size_t>(size_)) {
-        MEMSPAN_PASS(complete(fresh, next));
-      } else if (gone) {
-        next.status = Status(Code::kPeerLost, fmt::format("rank {} ({}) is gone: its lease ended",
-                                                          gone->rank, gone->member));
-        for (const auto& [rank, caller] : gone_) next.decided.push_back(caller);  // if they left
-      } else {
+                                         other->caller.rank, other->size, size_));
+        if (kind_ == Kind::kAllgather) next.decided = {other->caller};
+      } else if (next.decided.size() == static_cast<std::size_t>(size_)) {
+        MEMSPAN_TRY_ASSIGN(const bool is_over, complete(deadline_), "deciding");
+        if (is_over) continue;
         return Status::ok();
+      } else {
+        MEMSPAN_TRY_ASSIGN(const auto gone, find_gone(), "looking for the others");
+        if (!gone) return Status::ok();
+        next.status = is_gone(*gone);
+        for (const EpochCaller& caller : next.last)
+          if (caller.lease == gone->lease) next.lost = caller;
       }
-      for (const EpochCaller& caller : next.decided) next.consume(caller);
-      MEMSPAN_TRY(swap(next, deadline_).status(), "deciding");
+      MEMSPAN_TRY(swap(std::move(next), deadline_).status(), "deciding");
     }
     return Status::ok();
   }
 
-  Status complete(const std::vector<const EpochSlot*>& fresh, EpochDecision& next) {
-    for (const EpochSlot* slot : fresh) {
-      if (next.status.is_ok()) next.status = slot->part.check(slot->caller.rank, size_);
-      next.parts.push_back(slot->part.bytes);
+  // For the others: the parts of callers that gave up an all-gather count, so if that of rank 0 is
+  // among them, the last one to come decides.
+  Status complete_for_first() {
+    if (first_.state != EpochSlot::State::kGaveUp) return Status::ok();
+    return complete(deadline_).status();
+  }
+
+  // False: some have not come. A caller that gives up a creation has not taken part: if it empties
+  // its slot before it finds the announcement, it is not in the listing; if it finds it, it changes
+  // the decision, which keeps this from deciding by an older listing.
+  Result<bool> complete(const Deadline& deadline) {
+    if (kind_ == Kind::kAllgather) return complete_now(deadline);
+    MEMSPAN_TRY(store_.set(keys_.announcement(), "", deadline, KeyLife::kLease), "announcing");
+    auto is_over = complete_now(deadline);
+    static_cast<void>(store_.remove(keys_.announcement(), Deadline::after(kWithdrawal)));
+    return is_over;
+  }
+
+  Result<bool> complete_now(const Deadline& deadline) {
+    for (;;) {
+      MEMSPAN_PASS(read_decision(deadline));
+      if (decision_.concerns(mine_.caller.nonce)) return true;
+      MEMSPAN_TRY_ASSIGN(const EpochSlots slots, read_slots(deadline), "completing");
+      EpochDecision next = decision_.next(slots);
+      for (const auto& [rank, slot] : slots) {
+        if (!decision_.leaves_open(slot, size_) || slot.size != size_) continue;
+        next.decided.push_back(slot.caller);
+        next.parts.push_back(slot.part.bytes);
+        if (next.status.is_ok()) next.status = slot.part.check(rank, size_);
+      }
+      if (next.decided.size() != static_cast<std::size_t>(size_)) return false;
+      if (!next.status.is_ok()) {
+        next.parts.clear();
+      } else if (kind_ == Kind::kAllgather) {
+        next.last = next.decided;
+        next.lost = {};
+      } else {
+        MEMSPAN_PASS(write_founders(next));
+      }
+      MEMSPAN_TRY_ASSIGN(const bool is_written, swap(std::move(next), deadline), "completing");
+      if (is_written) return true;
     }
-    if (!next.status.is_ok()) return Status::ok();
-    next.last = next.decided;
-    if (kind_ == Kind::kAllgather) return Status::ok();
+  }
+
+  Status write_founders(const EpochDecision& decision) {
     GroupFounders founders{.alive_prefix = alive_prefix(name_), .members = {}};
-    for (const EpochCaller& caller : next.decided)
+    for (const EpochCaller& caller : decision.decided)
       founders.members.push_back({caller.nonce, caller.lease, caller.member});
-    const GroupKeys keys{.group = created_name(name_, next.decided)};
+    const GroupKeys keys{.group = created_name(name_, decision.decided)};
     return store_.set(keys.founders_key(), founders.encode(), deadline_);
   }
 
-  // A caller that waited here, or one of the last epoch if a caller that waits was also in it.
-  std::optional<EpochCaller> who_is_gone(const std::vector<const EpochSlot*>& fresh) const {
+  static Status is_gone(const EpochCaller& caller) {
+    return {Code::kPeerLost,
+            fmt::format("rank {} ({}) is gone: its lease ended", caller.rank, caller.member)};
+  }
+
+  // A caller that waited here, or one of the last epoch if rank 0 was also in it: kPeerLost.
+  Result<std::optional<EpochCaller>> find_gone() const {
     for (const auto& [rank, caller] : gone_)
-      if (!view_.decision.consumed.contains(caller.nonce)) return caller;
-    if (kind_ == Kind::kCreateGroup) return std::nullopt;
-    std::optional<EpochCaller> gone;
+      if (!decision_.consumed.contains(caller.nonce)) return std::optional(caller);
+    std::vector<const EpochCaller*> absent;
     bool was_in_it = false;
-    for (const EpochCaller& caller : view_.decision.last) {
-      const auto slot = view_.slots.find(caller.rank);
-      if (slot == view_.slots.end())
-        gone = gone ? gone : caller;
+    for (const EpochCaller& caller : decision_.last) {
+      const auto slot = slots_.find(caller.rank);
+      if (slot == slots_.end())
+        absent.push_back(&caller);
       else if (slot->second.caller.lease != caller.lease)
-        return std::nullopt;  // other callers use this name now
-      else
-        was_in_it =
-            was_in_it || std::find(fresh.begin(), fresh.end(), &slot->second) != fresh.end();
+        return std::optional<EpochCaller>();  // other callers use this name now
+      was_in_it = was_in_it || caller.lease == store_.lease();
     }
-    return was_in_it ? gone : std::nullopt;
+    for (const EpochCaller* caller : absent) {
+      const Status found = was_in_it ? find_out(*caller) : Status::ok();
+      if (found.code() == Code::kPeerLost) return std::optional(*caller);
+      MEMSPAN_PASS(found);
+    }
+    return std::optional<EpochCaller>();
   }
 
   // Writes the decision. False: reads the one that another caller has written instead.
-  Result<bool> swap(const EpochDecision& next, const Deadline& deadline) {
+  Result<bool> swap(EpochDecision next, const Deadline& deadline) {
+    for (const EpochCaller& caller : next.decided) next.consumed.insert(caller.nonce);
     const std::string wanted = next.encode();
+    // It ends with rank 0, whose death the others notice.
+    const KeyLife life = is_first() ? KeyLife::kLease : KeyLife::kPermanent;
     MEMSPAN_TRY_ASSIGN(
-        view_.decision_text,
-        store_.compare_and_swap(decision_key(), view_.decision_text, wanted, deadline), "writing");
-    MEMSPAN_TRY_ASSIGN(view_.decision, EpochDecision::decode(view_.decision_text), "writing");
-    return view_.decision_text == wanted;
+        decision_text_,
+        store_.compare_and_swap(keys_.decision(), decision_text_, wanted, deadline, life),
+        "writing");
+    MEMSPAN_TRY_ASSIGN(decision_, EpochDecision::decode(decision_text_), "writing");
+    return decision_text_ == wanted;
   }
 
+  // kPeerLost: this caller cannot take part any more.
   Status take(const StoreChange& change) {
-    if (change.key == collector_key()) {
-      if (is_collecting_) return Status::ok();
-      if (change.event == StoreEvent::kRemoved) {
-        former_ = std::exchange(collector_, {});
-      } else {
-        MEMSPAN_TRY_ASSIGN(collector_, EpochCaller::decode(change.value), "the collector");
-      }
-      return Status::ok();
-    }
-    if (change.key == decision_key()) {
+    if (change.key == keys_.announcement()) return Status::ok();
+    if (change.key == keys_.decision()) {
+      if (change.event == StoreEvent::kRemoved) return Status::ok();
       MEMSPAN_TRY_ASSIGN(EpochDecision decision, EpochDecision::decode(change.value), "a decision");
-      // The collector may know a later one than that about itself.
-      if (change.event == StoreEvent::kRemoved ||
-          (decision.serial < view_.decision.serial && !decision.concerns(mine_.caller.nonce)))
-        return Status::ok();
-      view_.decision = std::move(decision);
-      view_.decision_text = change.value;
-      return Status::ok();
+      const bool is_mine = decision.concerns(mine_.caller.nonce);
+      if (is_first() && !is_mine) return Status::ok();  // it knows those, and later ones
+      decision_ = std::move(decision);
+      decision_text_ = change.value;
+      return is_mine ? Status::ok() : who_met_remain();
     }
-    MEMSPAN_TRY_ASSIGN(const int rank, rank_in_key(change.key, slots_prefix()), "a slot");
+    EpochSlot slot;
     if (change.event == StoreEvent::kSet) {
-      MEMSPAN_TRY_ASSIGN(view_.slots[rank], EpochSlot::decode(change.value), "a slot");
+      MEMSPAN_TRY_ASSIGN(slot, EpochSlot::decode(change.value), "a slot");
+    }
+    if (change.key == keys_.slot(rank_)) {
+      has_come_ = has_come_ || slot.caller.nonce == mine_.caller.nonce;
+      if (change.event == StoreEvent::kSet || !has_come_) return Status::ok();
+      return {Code::kPeerLost,
+              fmt::format("rank {} ({}) is gone: it left", rank_, store_.member())};
+    }
+    if (!is_first()) {
+      std::swap(first_, slot);
+      if (change.event == StoreEvent::kSet) return complete_for_first();
+      if (slot.is_waiting() && decision_.leaves_open(slot, size_)) return is_gone(slot.caller);
+      return slot.caller.lease == mine_.met.lease ? find_out(mine_.met) : Status::ok();
+    }
+    MEMSPAN_TRY_ASSIGN(const int rank, rank_in_key(change.key, keys_.slots_prefix()), "a slot");
+    if (change.event == StoreEvent::kSet) {
       gone_.erase(rank);
-    } else if (const auto slot = view_.slots.extract(rank);
-               !slot.empty() && slot.mapped().state == EpochSlot::State::kFilled) {
-      gone_[rank] = slot.mapped().caller;
+      slots_[rank] = std::move(slot);
+    } else if (const auto before = slots_.extract(rank);
+               !before.empty() && before.mapped().is_waiting()) {
+      gone_[rank] = before.mapped().caller;
     }
     return decide();
   }
 
   Result<EpochDecision> finish() {
-    // The empty slot shows that this caller still exists.
     EpochSlot empty = mine_;
     empty.state = EpochSlot::State::kEmpty;
     empty.part = {};
-    MEMSPAN_PASS(change_slot(empty));
-    if (!view_.decision.status.is_ok()) return view_.decision.status;
-    EpochDecision decision = std::move(view_.decision);
-    view_.decision.consumed = decision.consumed;
-    return decision;
+    const bool is_ok = decision_.status.is_ok();
+    if (is_ok && kind_ == Kind::kAllgather) empty.met = decision_.decided.front();
+    // It shows that this caller still exists.
+    MEMSPAN_PASS(change_slot(std::move(empty), Deadline::after(kWithdrawal)));
+    if (!is_ok) return decision_.status;
+    return std::move(decision_);
   }
 
-  // Unless another caller has the slot now.
-  Status change_slot(const EpochSlot& to) {
-    return store_
-        .compare_and_swap(slot_key(), mine_.encode(), to.encode(), Deadline::after(kWithdrawal),
-                          KeyLife::kLease)
-        .status();
+  // Unless another caller has it now.
+  Status change_slot(EpochSlot to, const Deadline& deadline) {
+    const auto now = store_.compare_and_swap(keys_.slot(rank_), mine_.encode(), to.encode(),
+                                             deadline, KeyLife::kLease);
+    if (now.is_ok()) mine_ = std::move(to);
+    return now.status();
   }
 
-  std::vector<int> missing() const {
+  // Callers of a creation that gave up while this one waited have come.
+  Status find_missing(const Deadline& deadline) {
+    MEMSPAN_TRY_ASSIGN(const EpochSlots slots, read_slots(deadline), "giving up");
     std::vector<int> missing;
     for (int rank = 0; rank < size_; ++rank) {
-      const auto found = view_.slots.find(rank);
-      const bool has_come = found != view_.slots.end() &&
-                            found->second.state != EpochSlot::State::kEmpty &&
-                            (found->second.serial >= mine_.serial ||  // gave up just now
-                             !view_.decision.consumed.contains(found->second.caller.nonce));
-      if (!has_come) missing.push_back(rank);
+      const auto slot = slots.find(rank);
+      const bool has_come = slot != slots.end() && (decision_.leaves_open(slot->second, size_) ||
+                                                    slot->second.gave_up_at >= began_);
+      if (!has_come && rank != rank_) missing.push_back(rank);
     }
-    return missing;
+    return end_of_wait(describe_missing(size_, missing));
   }
 
-  // The part of an all-gather still counts. In a creation, a decision that it does not keeps the
-  // collector from completing the epoch with it.
-  Result<EpochDecision> give_up() {
+  // Returns a time-out, or what has been lost, unless the epoch has been decided with this caller.
+  Result<EpochDecision> give_up(const Status& lost) {
     const Deadline deadline = Deadline::after(kWithdrawal);
-    MEMSPAN_TRY(read_slots(deadline), "giving up");
+    const bool still_counts = kind_ == Kind::kAllgather && lost.is_ok();
+    EpochSlot left = mine_;
+    left.state = still_counts ? EpochSlot::State::kGaveUp : EpochSlot::State::kEmpty;
+    left.gave_up_at = now_ms();
+    if (!still_counts) left.part = {};
+    MEMSPAN_TRY(change_slot(std::move(left), deadline), "giving up");
     MEMSPAN_TRY(read_decision(deadline), "giving up");
-    const Status why = end_of_wait(describe_missing(size_, missing()));
-    EpochSlot mine = mine_;
-    mine.state = EpochSlot::State::kGaveUp;
-    if (kind_ == Kind::kAllgather) {
-      MEMSPAN_TRY(change_slot(mine), "giving up");
-      MEMSPAN_TRY(read_decision(deadline), "giving up");
-    }
+    if (is_first() && decision_text_.empty())
+      MEMSPAN_TRY(swap(decision_.next({}), deadline).status(), "giving up");
+    // Others may have given up at the same moment.
+    if (still_counts) MEMSPAN_TRY(complete(deadline).status(), "giving up");
+    const Status why = lost.is_ok() ? find_missing(deadline) : lost;
     for (bool is_out = false; !is_out;) {
-      if (view_.decision.concerns(mine_.caller.nonce)) return finish();
-      if (view_.decision.consumed.contains(mine_.caller.nonce)) return find_decision(deadline);
-      if (kind_ == Kind::kAllgather) return why;
-      EpochDecision next = view_.decision;
+      const auto announced = store_.get_now(keys_.announcement(), deadline).code();
+      MEMSPAN_TRY(read_decision(deadline), "giving up");
+      if (decision_.concerns(mine_.caller.nonce)) return finish();
+      if (decision_.consumed.contains(mine_.caller.nonce)) return find_decision(why, deadline);
+      if (is_first()) return why;
+      if (announced == Code::kNotFound) {
+        const bool has_ended = decision_text_.empty() && first_.is_waiting() &&
+                               store_.get_now(keys_.slot(0), deadline).code() == Code::kNotFound;
+        return has_ended ? find_decision(why, deadline) : why;
+      }
+      EpochDecision next = decision_;
       ++next.serial;
       next.decided.clear();
       next.parts.clear();
-      next.consume(mine_.caller);
-      MEMSPAN_TRY_ASSIGN(is_out, swap(next, deadline), "giving up");
+      MEMSPAN_TRY_ASSIGN(is_out, swap(std::move(next), deadline), "giving up");
     }
-    MEMSPAN_TRY(change_slot(mine), "giving up");
     return why;
   }
 
-  // There are later decisions than the one about this caller, which is among the changes.
-  Result<EpochDecision> find_decision(const Deadline& deadline) {
-    for (view_ = {}; !view_.decision.concerns(mine_.caller.nonce);) {
-      MEMSPAN_TRY_ASSIGN(const StoreChange change, changes_.next(deadline), "giving up");
-      if (change.key == decision_key()) MEMSPAN_PASS(take(change));
+  // The decision about this caller may be among the changes: there are later ones, or it ended with
+  // rank 0.
+  Result<EpochDecision> find_decision(const Status& why, const Deadline& deadline) {
+    while (!decision_.concerns(mine_.caller.nonce)) {
+      const auto change = changes_.next(deadline);
+      if (change.code() == Code::kTimeout || is_interrupted()) return why;
+      if (!change.is_ok()) return change.status();
+      if (change->key == keys_.slot(0) && change->event == StoreEvent::kRemoved) return why;
+      const Status taken = take(*change);
+      if (!taken.is_ok() && taken.code() != Code::kPeerLost) return taken;
     }
     return finish();
   }
 
   KeyValueStore& store_;
+  const std::string alive_;
   const Kind kind_;
   const std::string name_;
-  const std::string prefix_;
+  const EpochKeys keys_;
   const int rank_;
   const int size_;
   const Deadline deadline_;
+  const std::int64_t began_ = now_ms();
   ChangeQueue changes_;
   EpochSlot mine_;
-  EpochView view_;                   // its slots: only in the collector
-  std::map<int, EpochCaller> gone_;  // callers that waited when their slots were removed
-  EpochCaller collector_ = {};       // nonce 0: none, as far as was seen
-  EpochCaller former_ = {};          // the one before
-  bool is_waiting_ = false;          // it has the slot, or may have it
-  bool is_collecting_ = false;
+  EpochDecision decision_ = {};
+  std::string decision_text_ = {};   // as in the store
+  bool has_begun_ = false;           // it has the slot, or may have it
+  bool has_come_ = false;            // the change that filled the slot was among the changes
+  EpochSlot first_ = {};             // of rank 0, as the others saw it last
+  EpochSlots slots_ = {};            // as rank 0 saw them last; its own is filled
+  std::map<int, EpochCaller> gone_;  // in rank 0: callers that waited when their slots were removed
 };
 
 }  // namespace
 
 Result<std::vector<std::string>> allgather(KeyValueStore& store, std::string_view name, int rank,
-                                           int size, std::string_view mine, Deadline deadline) {
+                                           int size, std::string_view mine, Deadline deadline,
+                                           std::string_view alive) {
   MEMSPAN_TRY(check_place(rank, size), "all-gather");
   MEMSPAN_TRY(Contribution(mine, size).check(rank, size), "all-gather");
   // Any number of single callers may use one name at the same time.
   if (size == 1) return std::vector<std::string>{std::string(mine)};
-  EpochCall call(store, Kind::kAllgather, name, rank, size, deadline);
+  EpochCall call(store, Kind::kAllgather, name, rank, size, deadline, alive);
   auto decision = call.run(new_nonce(), mine);
   if (!decision.is_ok()) return decision.status().annotate(fmt::format("all-gather \"{}\"", name));
   return std::move(decision->parts);
 }
 
 Status leave_allgather(KeyValueStore& store, std::string_view name, Deadline deadline) {
-  const std::string slots_prefix = fmt::format("{}/allgather/slot/", name);
-  MEMSPAN_TRY_ASSIGN(const StoreListing listing, store.list(slots_prefix, deadline), "leaving");
-  MEMSPAN_TRY_ASSIGN(const EpochSlots slots, read_slots(listing, slots_prefix), "leaving");
-  for (const auto& [rank, slot] : slots)
-    if (slot.caller.lease == store.lease())
-      MEMSPAN_TRY(store.remove(rank_key(slots_prefix, rank), deadline).status(), "leaving");
-  return Status::ok();
+  const EpochKeys keys{.prefix = epoch_prefix(Kind::kAllgather, name)};
+  const auto leave = [&](const std::string& key, const EpochSlot& slot) {
+    if (slot.caller.lease != store.lease()) return Status::ok();
+    return store.remove(key, deadline).status().annotate("leaving");
+  };
+  MEMSPAN_TRY_ASSIGN(const StoreListing slots, store.list(keys.slots_prefix(), deadline),
+                     "leaving");
+  bool may_be_consumed = false;
+  for (const auto& [key, value] : slots) {
+    MEMSPAN_TRY_ASSIGN(const EpochSlot slot, EpochSlot::decode(value), "leaving");
+    may_be_consumed = may_be_consumed || slot.state != EpochSlot::State::kEmpty;
+    MEMSPAN_PASS(leave(key, slot));
+  }
+  const auto text = store.get_now(keys.slot(0), deadline);
+  if (text.code() == Code::kNotFound) return Status::ok();
+  if (!text.is_ok()) return text.status();
+  MEMSPAN_TRY_ASSIGN(const EpochSlot first, EpochSlot::decode(*text), "leaving");
+  // Rank 0 reads there which slots are of epochs that are over; otherwise it ends with the lease.
+  if (first.caller.lease == store.lease() && !may_be_consumed)
+    MEMSPAN_TRY(store.remove(keys.decision(), deadline).status(), "leaving");
+  return leave(keys.slot(0), first);
 }
 
 Status barrier(KeyValueStore& store, std::string_view name, int rank, int size, Deadline deadline) {
@@ -436,6 +533,7 @@ Result<CreatedGroup> create_group(KeyValueStore& store, std::string_view name, i
     return decision.status().annotate(fmt::format("creating the group \"{}\"", name));
   }
   return CreatedGroup{.name = created_name(name, decision->decided),
+                      .alive = alive,
                       .contributions = std::move(decision->parts)};
 }
 

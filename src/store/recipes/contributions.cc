@@ -29,7 +29,7 @@ Status check_place(int rank, int size) {
 
 std::size_t most_contributed(int size) {
   // A listing also has each member's key and name.
-  constexpr std::size_t kMostOfRecord = 192;
+  constexpr std::size_t kMostOfRecord = 256;
   const std::size_t share = kMaxValueBytes / static_cast<std::size_t>(size);
   return share - std::min(kMostOfRecord, share / 2);
 }

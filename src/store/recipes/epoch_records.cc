@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "core/bytes.h"
-#include "store/recipes/key_names.h"
 
 namespace memspan {
 namespace {
@@ -20,6 +19,7 @@ void write(ByteWriter& writer, const EpochCaller& caller) {
   writer.u64(caller.nonce);
   writer.u64(caller.lease);
   writer.text(caller.member);
+  writer.text(caller.alive);
 }
 
 EpochCaller read_caller(ByteReader& reader) {
@@ -28,6 +28,7 @@ EpochCaller read_caller(ByteReader& reader) {
   caller.nonce = reader.u64();
   caller.lease = reader.u64();
   caller.member = reader.text();
+  caller.alive = reader.text();
   return caller;
 }
 
@@ -46,24 +47,12 @@ std::vector<EpochCaller> read_callers(ByteReader& reader) {
 
 }  // namespace
 
-std::string EpochCaller::encode() const {
-  ByteWriter writer;
-  write(writer, *this);
-  return writer.take();
-}
-
-Result<EpochCaller> EpochCaller::decode(std::string_view text) {
-  ByteReader reader(text);
-  EpochCaller caller = read_caller(reader);
-  if (!reader.is_finished()) return malformed("caller");
-  return caller;
-}
-
 std::string EpochSlot::encode() const {
   ByteWriter writer;
   writer.u8(static_cast<std::uint8_t>(state));
   write(writer, caller);
-  writer.u64(serial);
+  write(writer, met);
+  writer.u64(static_cast<std::uint64_t>(gave_up_at));
   writer.u32(static_cast<std::uint32_t>(size));
   part.write(writer);
   return writer.take();
@@ -75,7 +64,8 @@ Result<EpochSlot> EpochSlot::decode(std::string_view text) {
   const std::uint8_t state = reader.u8();
   slot.state = static_cast<State>(state);
   slot.caller = read_caller(reader);
-  slot.serial = reader.u64();
+  slot.met = read_caller(reader);
+  slot.gave_up_at = static_cast<std::int64_t>(reader.u64());
   slot.size = static_cast<int>(reader.u32());
   slot.part = Contribution::read(reader);
   if (!reader.is_finished() || state > 2) return malformed("slot");
@@ -87,6 +77,12 @@ bool EpochDecision::concerns(std::uint64_t nonce) const {
                      [&](const EpochCaller& caller) { return caller.nonce == nonce; });
 }
 
+bool EpochDecision::has_lost_one_of(std::uint64_t lease) const {
+  return lost.nonce != 0 &&
+         std::any_of(last.begin(), last.end(),
+                     [lease](const EpochCaller& caller) { return caller.lease == lease; });
+}
+
 std::string EpochDecision::encode() const {
   ByteWriter writer;
   writer.u64(serial);
@@ -94,12 +90,9 @@ std::string EpochDecision::encode() const {
   writer.text(status.message());
   write(writer, decided);
   write(writer, last);
+  write(writer, lost);
   writer.u32(static_cast<std::uint32_t>(consumed.size()));
-  for (const auto& [nonce, slot] : consumed) {
-    writer.u64(nonce);
-    writer.u32(static_cast<std::uint32_t>(slot.rank));
-    writer.u64(slot.serial);
-  }
+  for (const std::uint64_t nonce : consumed) writer.u64(nonce);
   for (const std::string& part : parts) writer.text(part);
   return writer.take();
 }
@@ -114,46 +107,19 @@ Result<EpochDecision> EpochDecision::decode(std::string_view text) {
   if (code != Code::kOk) decision.status = Status(code, std::string(message));
   decision.decided = read_callers(reader);
   decision.last = read_callers(reader);
+  decision.lost = read_caller(reader);
   const std::uint32_t count = reader.u32();
-  for (std::uint32_t i = 0; i < count && reader.is_ok(); ++i) {
-    const std::uint64_t nonce = reader.u64();
-    const int rank = static_cast<int>(reader.u32());
-    decision.consumed[nonce] = {rank, reader.u64()};
-  }
+  for (std::uint32_t i = 0; i < count && reader.is_ok(); ++i)
+    decision.consumed.insert(reader.u64());
   while (reader.is_ok() && !reader.is_finished()) decision.parts.emplace_back(reader.text());
   if (!reader.is_finished() || code > Code::kInternal) return malformed("decision");
   return decision;
 }
 
-Result<EpochSlots> read_slots(const StoreListing& listing, std::string_view prefix) {
-  EpochSlots slots;
-  for (const auto& [key, value] : listing) {
-    MEMSPAN_TRY_ASSIGN(const int rank, rank_in_key(key, prefix), "reading an all-gather");
-    MEMSPAN_TRY_ASSIGN(slots[rank], EpochSlot::decode(value), "reading an all-gather");
-  }
-  return slots;
-}
-
-std::vector<const EpochSlot*> EpochView::fresh(int size) const {
-  using enum EpochSlot::State;
-  std::vector<const EpochSlot*> fresh;
+EpochDecision EpochDecision::next(const EpochSlots& slots) const {
+  EpochDecision next{.serial = serial + 1, .last = last, .lost = lost};
   for (const auto& [rank, slot] : slots)
-    if ((slot.state == kFilled || (slot.state == kGaveUp && slot.size == size)) &&
-        !decision.consumed.contains(slot.caller.nonce))
-      fresh.push_back(&slot);
-  return fresh;
-}
-
-EpochDecision EpochView::next_decision() const {
-  constexpr std::uint64_t kLongAgo = 64;  // decisions
-  EpochDecision next{.serial = decision.serial + 1, .last = decision.last};
-  for (const auto& [nonce, consumed] : decision.consumed) {
-    const auto slot = slots.find(consumed.rank);
-    const bool is_over = slot == slots.end() ? consumed.serial + kLongAgo < next.serial
-                                             : slot->second.caller.nonce != nonce &&
-                                                   slot->second.serial >= consumed.serial;
-    if (!is_over) next.consumed.emplace(nonce, consumed);
-  }
+    if (consumed.contains(slot.caller.nonce)) next.consumed.insert(slot.caller.nonce);
   return next;
 }
 

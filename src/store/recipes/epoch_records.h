@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "core/status.h"
 #include "store/key_value_store.h"
 #include "store/recipes/contributions.h"
+#include "store/recipes/key_names.h"
 
 namespace memspan {
 
@@ -20,67 +22,68 @@ struct EpochCaller {
   std::uint64_t nonce = 0;  // unique to this call
   std::uint64_t lease = 0;
   std::string member;
-
-  std::string encode() const;
-  static Result<EpochCaller> decode(std::string_view text);
+  std::string alive = {};  // a key that exists as long as the caller does; empty: its slot
 };
 
 // The content of a rank's slot. A value.
 struct EpochSlot {
   enum class State : std::uint8_t {
-    kEmpty = 0,   // its caller exists, but is not calling
-    kFilled = 1,  // its caller waits, or the decision about it has just been written
-    kGaveUp = 2,  // its caller waited in vain; the part still counts, unless it is consumed
+    kEmpty = 0,    // its caller exists, but is not calling
+    kWaiting = 1,  // its caller waits, or the decision about it has just been written
+    kGaveUp = 2,   // its caller waited in vain for an all-gather; the part still counts
   };
   State state = State::kEmpty;
   EpochCaller caller;
-  std::uint64_t serial = 0;  // of the decision before it was filled
-  int size = 0;              // of the epoch, as the caller says
-  Contribution part = {};
+  EpochCaller met = {};         // rank 0 of the caller's last complete all-gather, nonce 0: none
+  std::int64_t gave_up_at = 0;  // milliseconds of the system's clock; 0: it did not
+  int size = 0;                 // of the epoch, as the caller says
+  Contribution part = {};       // unless the slot is empty
 
+  bool is_waiting() const { return state == State::kWaiting; }
   std::string encode() const;
   static Result<EpochSlot> decode(std::string_view text);
 };
-
-// A slot whose epoch is over. A value.
-struct EpochConsumed {
-  int rank = 0;
-  std::uint64_t serial = 0;  // of the decision about it
-};
+using EpochSlots = std::map<int, EpochSlot>;  // by rank
 
 // Outcome of the last epoch. Each one is unique. A value.
 struct EpochDecision {
   std::uint64_t serial = 0;
   Status status = {};
-  std::vector<EpochCaller> decided = {};                 // by rank, those that the status concerns
-  std::vector<std::string> parts = {};                   // of those, if the status is kOk
-  std::vector<EpochCaller> last = {};                    // callers of the last complete epoch
-  std::map<std::uint64_t, EpochConsumed> consumed = {};  // by nonce, of slots that may still exist
+  std::vector<EpochCaller> decided = {};  // by rank, those that the status concerns
+  std::vector<std::string> parts = {};    // of those, if the status is kOk
+  std::vector<EpochCaller> last = {};     // callers of the last complete epoch
+  EpochCaller lost = {};                  // one of those that has gone, nonce 0: none
+  std::set<std::uint64_t> consumed = {};  // nonces in slots whose epoch is over
 
   bool concerns(std::uint64_t nonce) const;
-  // The caller's slot is not filled any more, although it may still look so.
-  void consume(const EpochCaller& caller) { consumed[caller.nonce] = {caller.rank, serial}; }
+  // The lease is of a caller of the last complete epoch, and another one of those has gone.
+  bool has_lost_one_of(std::uint64_t lease) const;
+  // The slot's part counts in the next epoch of that many members. Another size is a failure as
+  // long as the caller waits.
+  bool leaves_open(const EpochSlot& slot, int size) const {
+    return slot.state != EpochSlot::State::kEmpty && !consumed.contains(slot.caller.nonce) &&
+           (slot.is_waiting() || slot.size == size);
+  }
+  // Begins the next decision, which does not concern any caller yet.
+  EpochDecision next(const EpochSlots& slots) const;
   std::string encode() const;
   // An empty text means that there is no decision yet.
   static Result<EpochDecision> decode(std::string_view text);
 };
 
-using EpochSlots = std::map<int, EpochSlot>;  // by rank
-// The keys begin with `prefix`.
-Result<EpochSlots> read_slots(const StoreListing& listing, std::string_view prefix);
+// The keys of one name, each beginning with it. A value.
+struct EpochKeys {
+  std::string prefix;
 
-// The slots and the decision that one caller knows. A value.
-struct EpochView {
-  EpochDecision decision = {};
-  std::string decision_text = {};  // as in the store
-  EpochSlots slots = {};
-
-  // The slots without a decision about them. Leaves out those whose callers gave up an all-gather
-  // of another size.
-  std::vector<const EpochSlot*> fresh(int size) const;
-  // Begins the next decision, which does not concern any caller yet. Forgets consumed slots that
-  // have been filled again.
-  EpochDecision next_decision() const;
+  // All keys that rank 0 writes before it completes an epoch.
+  std::string first_prefix() const { return prefix + "first/"; }
+  std::string decision() const { return first_prefix() + "decision"; }
+  std::string announcement() const { return prefix + "announcement"; }
+  // The slots of all other ranks.
+  std::string slots_prefix() const { return prefix + "slot/"; }
+  std::string slot(int rank) const {
+    return rank == 0 ? first_prefix() + "slot" : rank_key(slots_prefix(), rank);
+  }
 };
 
 }  // namespace memspan

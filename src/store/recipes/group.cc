@@ -148,8 +148,7 @@ Result<std::vector<std::string>> StoreGroup::run(std::uint64_t operation, std::s
 }
 
 Status StoreGroup::look_around(std::uint64_t operation, const Look& look) {
-  const Status seen =
-      look(collector_ == nullptr ? std::vector<int>() : collector_->missing(operation));
+  Status seen = look(collector_ == nullptr ? std::vector<int>() : collector_->missing(operation));
   if (seen.code() != Code::kPeerLost || collector_ == nullptr) return seen;
   collector_->fail(operation, seen);
   return Status::ok();  // the outcome follows
@@ -249,7 +248,7 @@ Status StoreGroup::collect(const Deadline& deadline) {
   outcomes_->note_collector(departures);
   if (now != self) return Status::ok();
   collector_ = std::make_shared<Collector>(store_, keys_);
-  const Status started = collector_->start(deadline);
+  Status started = collector_->start(deadline);
   if (!started.is_ok()) static_cast<void>(stop_collecting(Deadline::after(kFarewell)));
   return started;
 }
@@ -262,7 +261,7 @@ Status StoreGroup::stop_collecting(const Deadline& deadline) {
 }
 
 Status StoreGroup::leave(Deadline deadline) {
-  const Status outside(Code::kNotFound, "this member is not in the group");
+  Status outside(Code::kNotFound, "this member is not in the group");
   if (state_ == State::kLeft) return outside;
   if (state_ == State::kOutside) MEMSPAN_TRY(read_founders(deadline), "leaving the group");
   const auto text = store_.get_now(keys_.member_key(rank_), deadline);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/recipes/group_collector.h"
 
+#include <map>
 #include <set>
 #include <utility>
 
@@ -19,13 +20,21 @@ Status StoreGroup::Collector::watch(const std::string& prefix, const Deadline& d
 void StoreGroup::Collector::take(const StoreChange& change) {
   {
     MutexLock lock(mutex_);
-    if (change.key.starts_with(keys_.member_prefix()))
-      take_member(change);
-    else if (change.event == StoreEvent::kRemoved)
-      note_gone(keys_.rank_of_alive(change.key));
+    if (!has_started_) {
+      early_.push_back(change);
+      return;
+    }
+    note(change);
     decide();
   }
   write();
+}
+
+void StoreGroup::Collector::note(const StoreChange& change) {
+  if (change.key.starts_with(keys_.member_prefix()))
+    take_member(change);
+  else if (change.event == StoreEvent::kRemoved)
+    note_gone(keys_.rank_of_alive(change.key));
 }
 
 Status StoreGroup::Collector::start(const Deadline& deadline) {
@@ -40,15 +49,28 @@ Status StoreGroup::Collector::start(const Deadline& deadline) {
                      "reading the members");
   std::set<int> ranks;
   for (const auto& [key, value] : alive) ranks.insert(keys_.rank_of_alive(key));
+  std::map<int, StoreChange> records;
+  for (const auto& [key, value] : members) {
+    MEMSPAN_TRY_ASSIGN(const int rank, rank_in_key(key, keys_.member_prefix()), "a member");
+    records[rank] = {.event = StoreEvent::kSet, .key = key, .value = value};
+  }
+  // Those that may have left since their records were read.
+  for (int rank = 0; rank < keys_.size; ++rank) {
+    if (ranks.contains(rank) || (!records.contains(rank) && !keys_.is_created())) continue;
+    if (auto now = store_.get_now(keys_.member_key(rank), deadline); now.is_ok())
+      records[rank] = {
+          .event = StoreEvent::kSet, .key = keys_.member_key(rank), .value = std::move(*now)};
+  }
   {
     MutexLock lock(mutex_);
     if (last.is_ok())
       if (const auto outcome = GroupOutcome::decode(*last); outcome.is_ok())
         next_ = std::max(next_, outcome->operation + (outcome->is_complete ? 1 : 0));
-    for (const auto& [key, value] : members)
-      take_member({.event = StoreEvent::kSet, .key = key, .value = value});
+    for (const auto& [rank, record] : records) take_member(record);
     for (int rank = 0; rank < keys_.size; ++rank)
       if (!ranks.contains(rank)) note_gone(rank);
+    for (const StoreChange& change : std::exchange(early_, {})) note(change);
+    has_started_ = true;
     decide();
   }
   write();

@@ -32,6 +32,7 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
   using Parts = std::map<int, Contribution>;  // by rank
   Status watch(const std::string& prefix, const Deadline& deadline);
   void take(const StoreChange& change) MEMSPAN_EXCLUDES(mutex_);
+  void note(const StoreChange& change) MEMSPAN_REQUIRES(mutex_);
   void take_member(const StoreChange& change) MEMSPAN_REQUIRES(mutex_);
   void note_gone(int rank) MEMSPAN_REQUIRES(mutex_);
   GroupOutcome gather(std::uint64_t operation, Parts& parts) const;
@@ -43,6 +44,8 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
   const GroupKeys keys_;
   std::vector<std::uint64_t> watches_;  // for start() and stop()
   Mutex mutex_;
+  bool has_started_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  std::vector<StoreChange> early_ MEMSPAN_GUARDED_BY(mutex_);  // they came before it had started
   std::map<int, GroupMember> members_ MEMSPAN_GUARDED_BY(mutex_);  // without their parts
   std::map<int, std::string> gone_ MEMSPAN_GUARDED_BY(mutex_);     // why
   struct Operation {

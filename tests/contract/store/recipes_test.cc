@@ -21,6 +21,7 @@ using testing::AllOf;
 using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::UnorderedElementsAre;
 
 using Texts = std::vector<std::string>;
 
@@ -168,17 +169,45 @@ TEST_P(AllGatherTest, NamesWhoIsMissingAtTheTimeOut) {
   EXPECT_THAT(late.message(), HasSubstr("1 of 3 members did not come: rank 2"));
 }
 
+// Rank 0 is the one that decides, if it is there.
 TEST_P(AllGatherTest, ALateCallerFindsWhatTheOthersBrought) {
   auto anna = join("anna");
   auto ben = join("ben");
-  const auto late = Deadline::after(std::chrono::seconds(1));
-  EXPECT_EQ(allgather(*anna, "name", 0, 2, "a0", late).code(), Code::kTimeout);
-  EXPECT_EQ(*allgather(*ben, "name", 1, 2, "b0", soon()), (Texts{"a0", "b0"}));
-  std::thread other([&] {
-    EXPECT_EQ(*allgather(*ben, "name", 1, 2, "b1", soon()), (Texts{"a1", "b1"}));
-  });
-  EXPECT_EQ(*allgather(*anna, "name", 0, 2, "a1", soon()), (Texts{"a1", "b1"}));
-  other.join();
+  for (const int late : {0, 1}) {
+    const std::string name = "name " + std::to_string(late);
+    KeyValueStore& first = late == 0 ? *ben : *anna;
+    KeyValueStore& second = late == 0 ? *anna : *ben;
+    const auto brief = Deadline::after(std::chrono::seconds(1));
+    EXPECT_EQ(allgather(first, name, 1 - late, 2, "f0", brief).code(), Code::kTimeout);
+    EXPECT_THAT(*allgather(second, name, late, 2, "s0", soon()), UnorderedElementsAre("f0", "s0"));
+    std::thread other([&] {
+      EXPECT_THAT(*allgather(second, name, late, 2, "s1", soon()),
+                  UnorderedElementsAre("f1", "s1"));
+    });
+    EXPECT_THAT(*allgather(first, name, 1 - late, 2, "f1", soon()),
+                UnorderedElementsAre("f1", "s1"));
+    other.join();
+  }
+}
+
+// At the moment at which the others give up.
+TEST_P(AllGatherTest, TheLastToComeCompletesItWhoeverGaveUp) {
+  for (const int late : {0, 1, 2}) {
+    const std::string name = "name " + std::to_string(late);
+    const auto deadline = Deadline::after(std::chrono::seconds(1));
+    std::atomic<bool> is_over = false;
+    run_members(3, [&](KeyValueStore& store, int rank) {
+      if (rank != late) {
+        static_cast<void>(allgather(store, name, rank, 3, "", deadline));
+        while (!is_over) std::this_thread::yield();  // a member that ends takes its part away
+        return;
+      }
+      while (!deadline.has_passed()) std::this_thread::yield();
+      const auto all = allgather(store, name, rank, 3, "", soon());
+      EXPECT_TRUE(all.is_ok()) << all.status().to_string();
+      is_over = true;
+    });
+  }
 }
 
 TEST_P(AllGatherTest, RefusesWhatDoesNotFitAndNamesIt) {
@@ -216,6 +245,35 @@ TEST_P(AllGatherTest, WhoLeavesEndsItsOwnWaitsToo) {
   });
   while (!has_ended) static_cast<void>(leave_allgather(*anna, "name", soon()));
   waiting.join();
+}
+
+// As a program does that takes a new name each time. Which of the two forgets it is in turn.
+TEST_P(AllGatherTest, WhoForgetsANameIsNotGone) {
+  for (const int forgets : {0, 1}) {
+    std::atomic<bool> has_forgotten = false;
+    run_members(2, [&](KeyValueStore& store, int rank) {
+      const std::string name = "name " + std::to_string(forgets);
+      const std::string alive = name + " alive " + std::to_string(rank);
+      ASSERT_TRUE(store.set(alive, "", soon(), KeyLife::kLease).is_ok());
+      const auto meet = [&] { return allgather(store, name, rank, 2, "", soon(), alive); };
+      EXPECT_TRUE(meet().is_ok());
+      if (rank == forgets) {
+        EXPECT_TRUE(leave_allgather(store, name, soon()).is_ok());
+        const std::string own = rank == 0 ? "/allgather/first/slot" : "/allgather/slot/00001";
+        EXPECT_EQ(store.get_now(name + own, soon()).code(), Code::kNotFound);
+        has_forgotten = true;
+      }
+      while (!has_forgotten) std::this_thread::yield();
+      const auto again = meet();
+      EXPECT_TRUE(again.is_ok()) << again.status().to_string();
+      if (rank == forgets) {
+        EXPECT_TRUE(store.remove(alive, soon()).is_ok());
+        EXPECT_TRUE(leave_allgather(store, name, soon()).is_ok());
+      } else {
+        EXPECT_EQ(meet().code(), Code::kPeerLost);
+      }
+    });
+  }
 }
 
 TEST_P(AllGatherTest, AnyNumberMayBeAloneUnderOneName) {
