@@ -2,6 +2,8 @@
 // The ad-hoc all-gather's records in the store: a slot for each rank, and the last decision.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <map>
 #include <set>
@@ -71,9 +73,15 @@ struct EpochDecision {
   static Result<EpochDecision> decode(std::string_view text);
 };
 
+enum class EpochKind { kAllgather, kCreateGroup };
+
 // The keys of one name, each beginning with it. A value.
 struct EpochKeys {
   std::string prefix;
+
+  static EpochKeys of(EpochKind kind, std::string_view name) {
+    return {fmt::format("{}/{}/", name, kind == EpochKind::kAllgather ? "allgather" : "create")};
+  }
 
   // All keys that rank 0 writes before it completes an epoch.
   std::string first_prefix() const { return prefix + "first/"; }
