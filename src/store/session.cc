@@ -38,7 +38,7 @@ std::string another_version(const StoreHello& hello) {
   return fmt::format(
       "{} runs memspan {}, this store " MEMSPAN_VERSION
       ": a store and its members must have one version (their protocols are {} and {})",
-      is_old ? "this process" : hello.member, is_old ? "of before 0.3.0" : hello.release,
+      is_old ? "this process" : hello.member, is_old ? "of an older version" : hello.release,
       hello.version, kStoreProtocolVersion);
 }
 

@@ -96,7 +96,7 @@ struct StoreAnswer {
 // name a process that it refuses.
 struct StoreHello {
   std::uint32_t version = kStoreProtocolVersion;
-  std::string release = MEMSPAN_VERSION;  // empty: before 0.3.0
+  std::string release = MEMSPAN_VERSION;  // empty: an older one
   std::string member;                     // a name for messages
   std::string job = {};                   // empty: any
   std::int32_t rank = -1;                 // -1: none is claimed

@@ -50,7 +50,7 @@ Result<MemberAddress> read_introduction(std::size_t rank, const std::string& tex
                   fmt::format("PE {} on host {} runs {}, this one {}: all processes of a job must "
                               "have one version",
                               rank, in.is_ok() ? member.host.name : "?",
-                              in.is_ok() ? release : "a memspan of before 0.3.0", kRelease));
+                              in.is_ok() ? release : "an older memspan", kRelease));
   member.host.id = in.text();
   member.kernel = in.text();
   member.process.process = in.i64();

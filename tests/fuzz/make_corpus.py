@@ -38,7 +38,7 @@ def answer(code=0, number=0, event=0, key=b"", message=b"", value=b""):
 
 
 def hello(version=VERSION, member=b"PE 3", job=b"job", rank=3):
-    return struct.pack("<II", MAGIC, version) + text(b"0.3.0") + text(member) + text(job) + struct.pack("<iIQ", rank, 1000, 5)
+    return struct.pack("<II", MAGIC, version) + text(b"1.2.3") + text(member) + text(job) + struct.pack("<iIQ", rank, 1000, 5)
 
 
 def welcome(version=VERSION, code=0, message=b""):
