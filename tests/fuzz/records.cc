@@ -14,7 +14,6 @@
 #include "core/trusted_networks.h"
 #include "fabric/tags.h"
 #include "fabric/transfer/endpoint_record.h"
-#include "node/process_identity.h"
 #include "store/store_address.h"
 #include "transport/region.h"
 #include "world/introduction.h"
@@ -58,10 +57,6 @@ void read_records(std::string_view bytes) {
     MEMSPAN_CHECK(region->encode() == bytes);
   if (const auto record = transfer::decode_record(bytes); record.is_ok())
     MEMSPAN_CHECK(transfer::encode(*record) == bytes);
-  if (const auto who = ProcessIdentity::parse(bytes); who.is_ok()) {
-    const auto again = ProcessIdentity::parse(who->to_string());
-    MEMSPAN_CHECK(again.is_ok() && again->to_string() == who->to_string());
-  }
   if (const auto read = Introduction::decode(std::string(bytes)); read.is_ok())
     MEMSPAN_CHECK(Introduction::decode(read->encode()).is_ok());
 }

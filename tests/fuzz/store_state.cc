@@ -74,7 +74,7 @@ class Trial {
 
   void lose(SessionId session) {
     forget(session);
-    check(state_.disconnect(session, "it went"));
+    check(state_.disconnect(session));
   }
 
   void forget(SessionId session) {
