@@ -188,25 +188,33 @@ Status EpochCall::begin_deciding() {
 
 Status EpochCall::decide() {
   while (!decision_.concerns(mine_.caller.nonce)) {
-    EpochDecision next = decision_.next(slots_);
+    // Runs at each change, so it copies nothing before something is to be decided.
     const EpochSlot* other = nullptr;
+    int open = 0;
     for (const auto& [rank, slot] : slots_) {
       if (!decision_.leaves_open(slot, size_)) continue;
-      next.decided.push_back(slot.caller);
+      ++open;
       if (slot.size != size_) other = &slot;
     }
+    std::optional<EpochCaller> gone;
+    if (other == nullptr && open == size_) {
+      MEMSPAN_TRY_ASSIGN(const bool is_over, complete(deadline_), "deciding");
+      if (is_over) continue;
+      return Status::ok();
+    }
+    if (other == nullptr) {
+      MEMSPAN_TRY_ASSIGN(gone, find_gone(), "looking for the others");
+      if (!gone) return Status::ok();
+    }
+    EpochDecision next = decision_.next(slots_);
+    for (const auto& [rank, slot] : slots_)
+      if (decision_.leaves_open(slot, size_)) next.decided.push_back(slot.caller);
     if (other != nullptr) {
       next.status = Status(Code::kInvalidArgument,
                            fmt::format("rank {} says that there are {} members, others said {}",
                                        other->caller.rank, other->size, size_));
       if (kind_ == EpochKind::kAllgather) next.decided = {other->caller};
-    } else if (next.decided.size() == static_cast<std::size_t>(size_)) {
-      MEMSPAN_TRY_ASSIGN(const bool is_over, complete(deadline_), "deciding");
-      if (is_over) continue;
-      return Status::ok();
     } else {
-      MEMSPAN_TRY_ASSIGN(const auto gone, find_gone(), "looking for the others");
-      if (!gone) return Status::ok();
       next.status = is_gone(*gone);
       for (const EpochCaller& caller : next.last)
         if (caller.lease == gone->lease) next.lost = caller;
