@@ -32,7 +32,7 @@ constexpr int kYieldsPerLook = 8;
 // late by at most this part of its wait, within these bounds.
 constexpr int kNapsInWait = 10;
 constexpr Duration kLeastNap = std::chrono::milliseconds(1);
-constexpr Duration kLongestNap = std::chrono::milliseconds(20);
+constexpr Duration kLongestNap = std::chrono::milliseconds(50);
 // Peers may keep putting to this process, but not what it waits for. After a few rings in vain it
 // naps without a doorbell. Each ring costs its caller a system call, and then comes at most once in
 // this time.
@@ -174,7 +174,8 @@ void SlowPath::note_loss(int rank) {
 }
 
 Status SlowPath::pause(int lost) {
-  if (place_.engine != nullptr) place_.engine->progress();
+  // While this thread naps, the engine's own thread progresses.
+  if (place_.engine != nullptr && !is_sleeping_) place_.engine->progress();
   // Pairs with the release of mark_lost() and request_exit().
   std::uint32_t alarms = place_.segment->header().alarms.load(std::memory_order_acquire);
   if (alarms != place_.known_alarms.load(std::memory_order_relaxed)) {

@@ -11,6 +11,10 @@ PROGRAM = os.environ["MEMSPAN_PROGRESS"]
 CARRIERS = ["unix", "tcp"] + (["ucx"] if os.environ.get("MEMSPAN_HAS_UCX") == "TRUE" else [])
 
 
+# The promise is one of the library as it is shipped; a sanitizer makes each wake-up a few times dearer.
+MOST_OF_A_CORE = 3.0 if os.environ["MEMSPAN_SANITIZE"] else 1.0
+
+
 class ProgressTest(unittest.TestCase):
     def run_case(self, case, carrier, *options):
         job = jobs.start([jobs.OSHRUN, "-n", "2", "--simulate-hosts", "2", "--timeout", str(jobs.LIMIT_S), *options,
@@ -43,14 +47,14 @@ class ProgressTest(unittest.TestCase):
             with self.subTest(carrier=carrier):
                 shares = re.findall(r"core \d (\S+) %", self.run_well("idle", carrier))
                 self.assertEqual(len(shares), 2)
-                self.assertLess(max(map(float, shares)), 1.0)
+                self.assertLess(max(map(float, shares)), MOST_OF_A_CORE)
 
     def test_who_waits_for_a_word_uses_less_than_1_percent_of_a_core(self):
         for carrier in CARRIERS:
             with self.subTest(carrier=carrier):
                 shares = re.findall(r"core \d (\S+) %", self.run_well("wait", carrier))
                 self.assertEqual(len(shares), 2)
-                self.assertLess(max(map(float, shares)), 1.0)
+                self.assertLess(max(map(float, shares)), MOST_OF_A_CORE)
 
     def test_what_quiet_completed_is_there_when_the_sender_is_killed(self):
         for carrier in 3 * CARRIERS:
