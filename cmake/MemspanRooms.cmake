@@ -169,7 +169,8 @@ function(memspan_module name folder)
   list(FILTER others INCLUDE REGEX "TARGET_OBJECTS")
   list(FILTER MODULE_SOURCES EXCLUDE REGEX "TARGET_OBJECTS")
   memspan_add_library_objects(memspan_${name}_parts SOURCES ${MODULE_SOURCES} LIBRARIES ${MODULE_LIBRARIES})
-  add_library(memspan_${name} MODULE $<TARGET_OBJECTS:memspan_${name}_parts> ${others} $<TARGET_OBJECTS:memspan_room_core>)
+  add_library(memspan_${name} MODULE $<TARGET_OBJECTS:memspan_${name}_parts> ${others}
+    $<TARGET_OBJECTS:memspan_room_core> $<TARGET_OBJECTS:memspan_room_net>)
   target_link_libraries(memspan_${name} PRIVATE memspan_flags ${MODULE_LIBRARIES})
   set_target_properties(memspan_${name} PROPERTIES OUTPUT_NAME memspan_${name} LINKER_LANGUAGE CXX
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib LINK_DEPENDS ${folder}/${name}_module.map)

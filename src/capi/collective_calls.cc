@@ -11,7 +11,7 @@
 
 #include "capi/access.h"
 #include "capi/kernel/device_job.h"
-#include "node/recorded_call.h"
+#include "observe/recorded_call.h"
 #include "pgas/call_signature.h"
 #include "pgas/collective/device_collectives.h"
 

@@ -17,8 +17,8 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/remedy.h"
-#include "node/trace.h"
 #include "node/wait.h"
+#include "observe/trace.h"
 
 namespace memspan::capi {
 

@@ -19,7 +19,7 @@
 #include "core/log.h"
 #include "core/mutex.h"
 #include "core/remedy.h"
-#include "node/trace.h"
+#include "observe/trace.h"
 #include "pgas/collective/collective.h"
 #include "pgas/order.h"
 #include "world/static_sharing.h"

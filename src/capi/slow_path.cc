@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "capi/access.h"
-#include "capi/atomic.h"
-#include "capi/rma.h"
-#include "node/recorded_call.h"
+#include "capi/fast_atomic.h"
+#include "capi/fast_rma.h"
+#include "observe/recorded_call.h"
 #include "pgas/atomic.h"
 
 namespace memspan::capi {

@@ -8,7 +8,7 @@
 #include "core/environment.h"
 #include "core/log.h"
 #include "memory/budget.h"
-#include "node/host_identity.h"
+#include "net/host_identity.h"
 
 namespace memspan::capi {
 namespace {

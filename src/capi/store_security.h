@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "core/status.h"
-#include "store/security.h"
+#include "net/security.h"
 
 namespace memspan::capi {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "capi/access.h"
-#include "node/recorded_call.h"
+#include "observe/recorded_call.h"
 #include "pgas/rma.h"
 
 namespace memspan::capi {

@@ -16,7 +16,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "device/pages.h"
+#include "core/pages.h"
 
 namespace memspan {
 

@@ -10,9 +10,9 @@
 
 #include <cstddef>
 
+#include "core/pages.h"
 #include "core/status.h"
 #include "device/host/write_hold.h"
-#include "device/pages.h"
 
 namespace memspan {
 

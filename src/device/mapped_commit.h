@@ -10,9 +10,9 @@
 #include <cstddef>
 #include <functional>
 
+#include "core/pages.h"
 #include "core/status.h"
 #include "device/huge_pages.h"
-#include "device/pages.h"
 
 namespace memspan {
 

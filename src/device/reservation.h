@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <map>
 
+#include "core/pages.h"
 #include "core/status.h"
-#include "device/pages.h"
 
 namespace memspan {
 

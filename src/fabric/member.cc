@@ -8,8 +8,8 @@
 
 #include "core/environment.h"
 #include "core/log.h"
-#include "core/trusted_networks.h"
-#include "node/host_identity.h"
+#include "net/host_identity.h"
+#include "net/trusted_networks.h"
 #include "world/carrier_choice.h"
 
 namespace memspan {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "node/host_identity.h"
+#include "net/host_identity.h"
 
 namespace memspan {
 

@@ -34,8 +34,8 @@
 #include "fabric/member.h"
 #include "fabric/rank_windows.h"
 #include "fabric/tags.h"
-#include "node/counters.h"
 #include "node/mapper_table.h"
+#include "observe/counters.h"
 
 namespace memspan {
 

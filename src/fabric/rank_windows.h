@@ -17,9 +17,9 @@
 #include <memory>
 
 #include "core/mutex.h"
+#include "core/pages.h"
 #include "core/status.h"
 #include "device/memory.h"
-#include "device/pages.h"
 #include "node/mapper_table.h"
 
 namespace memspan {

@@ -27,7 +27,7 @@
 #include "fabric/shared_numbers.h"
 #include "fabric/space_memory.h"
 #include "store/recipes/all_gather.h"
-#include "store/recipes/group.h"
+#include "store/recipes/store_group.h"
 
 namespace memspan {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/pages.h"
 #include "device/host/host_device.h"
-#include "device/pages.h"
 #include "memory/budget.h"
 
 namespace memspan {

@@ -13,8 +13,8 @@
 #include <cstdint>
 
 #include "core/fd.h"
+#include "core/pages.h"
 #include "core/status.h"
-#include "device/pages.h"
 
 namespace memspan {
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
+#include "core/pages.h"
 #include "core/status.h"
 #include "device/mapped_commit.h"
-#include "device/pages.h"
 
 namespace memspan {
 

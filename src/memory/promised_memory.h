@@ -20,10 +20,10 @@
 
 #include "core/clock.h"
 #include "core/mutex.h"
+#include "core/pages.h"
 #include "core/status.h"
 #include "device/huge_pages.h"
 #include "device/mapped_commit.h"
-#include "device/pages.h"
 
 namespace memspan {
 

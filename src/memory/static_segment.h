@@ -9,8 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/pages.h"
 #include "core/status.h"
-#include "device/pages.h"
 
 namespace memspan {
 

@@ -13,9 +13,9 @@
 #include <optional>
 #include <vector>
 
+#include "core/pages.h"
 #include "core/status.h"
 #include "device/mapped_commit.h"
-#include "device/pages.h"
 #include "memory/allocator.h"
 #include "memory/promised_memory.h"
 

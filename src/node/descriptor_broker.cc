@@ -8,11 +8,11 @@
 #include <map>
 #include <utility>
 
-#include "core/event_loop.h"
 #include "core/interrupt.h"
 #include "core/mutex.h"
 #include "core/random.h"
-#include "core/unix_socket.h"
+#include "net/event_loop.h"
+#include "net/unix_socket.h"
 #include "node/pidfd.h"
 
 namespace memspan {

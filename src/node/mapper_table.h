@@ -17,8 +17,8 @@
 
 #include "core/clock.h"
 #include "core/fd.h"
+#include "core/pages.h"
 #include "core/status.h"
-#include "device/pages.h"
 #include "device/reservation.h"
 #include "node/event_count.h"
 

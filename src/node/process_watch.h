@@ -14,10 +14,10 @@
 #include <memory>
 #include <vector>
 
-#include "core/event_loop.h"
 #include "core/fd.h"
 #include "core/mutex.h"
 #include "core/status.h"
+#include "net/event_loop.h"
 #include "node/segment.h"
 
 namespace memspan {

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "core/cpu.h"
+#include "core/pages.h"
 #include "core/status.h"
-#include "device/pages.h"
 #include "device/reservation.h"
 
 namespace memspan {

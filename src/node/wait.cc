@@ -13,7 +13,7 @@
 #include "core/log.h"
 #include "core/remedy.h"
 #include "node/futex.h"
-#include "node/recorded_call.h"
+#include "observe/recorded_call.h"
 
 namespace memspan {
 namespace {

@@ -22,8 +22,8 @@
 #include "core/clock.h"
 #include "core/cpu.h"
 #include "core/status.h"
-#include "node/counters.h"
 #include "node/segment.h"
+#include "observe/counters.h"
 
 namespace memspan {
 
@@ -165,7 +165,7 @@ class SlowPath {
   // rank of a gone peer that the wait needs, or -1. The caller must check the condition between any
   // two calls.
   Status pause(int lost);
-  // Whether it is so long that node/counters.h shows it, with the awaited peer.
+  // Whether it is so long that observe/counters.h shows it, with the awaited peer.
   bool is_told() const { return told_ != nullptr; }
   // A negative rank changes nothing: the last named peer stays until the wait is over.
   void tell_awaited(int rank) {

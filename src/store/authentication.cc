@@ -7,7 +7,7 @@
 
 namespace memspan {
 
-Status check_store_job(const TlsContext& own, const StoreStream& store, const std::string& job) {
+Status check_store_job(const TlsContext& own, const ByteChannel& store, const std::string& job) {
   MEMSPAN_TRY_ASSIGN(const auto named, store.identity(), "checking the store's certificate");
   const std::string& wanted = own.own_identity() ? own.own_identity()->job : job;
   if (!named || wanted.empty() || named->job == wanted) return Status::ok();
@@ -40,8 +40,8 @@ Result<StoreAuthentication> StoreAuthentication::make(const StoreSecurity& secur
   return made;
 }
 
-Result<std::unique_ptr<StoreStream>> StoreAuthentication::open(Fd socket) const {
-  if (tls_ == nullptr) return make_plain_stream(std::move(socket));
+Result<std::unique_ptr<ByteChannel>> StoreAuthentication::open(Fd socket) const {
+  if (tls_ == nullptr) return make_plain_channel(std::move(socket));
   return tls_->open(std::move(socket), {});
 }
 
@@ -60,7 +60,7 @@ void StoreAuthentication::trust(std::shared_ptr<const TlsContext> tls, SessionId
 }
 
 Status StoreAuthentication::check(SessionId from, const StoreHello& hello,
-                                  const StoreStream& stream, std::uint64_t epoch,
+                                  const ByteChannel& stream, std::uint64_t epoch,
                                   StoreState::Member& member) const {
   if (tls_ != nullptr && from < trusted_since_)
     if (Status status = tls_->accepts(stream); !status.is_ok())

@@ -9,19 +9,19 @@
 
 #include "core/fd.h"
 #include "core/status.h"
-#include "store/endpoint.h"
+#include "net/byte_channel.h"
+#include "net/endpoint.h"
+#include "net/security.h"
+#include "net/tls.h"
 #include "store/host_secret.h"
-#include "store/security.h"
 #include "store/state.h"
-#include "store/stream.h"
-#include "store/tls.h"
 
 namespace memspan {
 
 // A member's check of a store: ok unless the store's certificate names another job than the
 // member's own certificate or, if that names none, than `job` (empty: any). A member of one job may
 // not host the store of another one.
-Status check_store_job(const TlsContext& own, const StoreStream& store, const std::string& job);
+Status check_store_job(const TlsContext& own, const ByteChannel& store, const std::string& job);
 
 // One thread at a time. Move-only.
 class StoreAuthentication {
@@ -40,10 +40,10 @@ class StoreAuthentication {
   // Null: plain.
   const TlsContext* tls() const { return tls_.get(); }
   // Wraps the socket in its protection, before the handshake.
-  Result<std::unique_ptr<StoreStream>> open(Fd socket) const;
+  Result<std::unique_ptr<ByteChannel>> open(Fd socket) const;
 
   // Checks whether the member may join. Fills in the fields that its certificate names.
-  Status check(SessionId from, const StoreHello& hello, const StoreStream& stream,
+  Status check(SessionId from, const StoreHello& hello, const ByteChannel& stream,
                std::uint64_t epoch, StoreState::Member& member) const;
   // Ok if the store may show the certificate of `tls`. Thread-safe.
   Status check_own(const TlsContext& tls) const;

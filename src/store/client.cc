@@ -11,12 +11,12 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/remedy.h"
+#include "net/tcp.h"
+#include "net/tls.h"
 #include "store/authentication.h"
-#include "store/connection.h"
+#include "store/client_connection.h"
 #include "store/host_secret.h"
 #include "store/notice.h"
-#include "store/tcp.h"
-#include "store/tls.h"
 
 namespace memspan {
 namespace {
@@ -118,7 +118,7 @@ class StoreClient::Attempts {
   }
 
   // Returns a stream after its handshake. kUnavailable if a later attempt may succeed.
-  Result<std::unique_ptr<StoreStream>> open(const Endpoint& place, const Deadline& deadline) {
+  Result<std::unique_ptr<ByteChannel>> open(const Endpoint& place, const Deadline& deadline) {
     auto connection = connect_tcp(place, deadline);
     if (!connection.is_ok()) {
       patience_ = Deadline::never();  // no process listens, so none refuses
@@ -175,14 +175,14 @@ class StoreClient::Attempts {
         fmt::format("a process listens at {}, but {}{}", place.to_string(), why, kStoreRefuses)};
   }
 
-  Result<std::unique_ptr<StoreStream>> open_plain(const Endpoint& place,
+  Result<std::unique_ptr<ByteChannel>> open_plain(const Endpoint& place,
                                                   TcpConnection& connection) {
     if (!connection.is_loopback && !std::exchange(has_warned_, true))
       log_line(LogLevel::kWarn,
                fmt::format("the connection to the store at {} is plain, as it was asked for: "
                            "anyone on the network can read and change what it carries",
                            place.to_string()));
-    return make_plain_stream(std::move(connection.socket));
+    return make_plain_channel(std::move(connection.socket));
   }
 
   const StoreAccess& access_;
@@ -204,8 +204,8 @@ Result<std::unique_ptr<StoreClient>> StoreClient::adopt(Fd socket, std::string_v
   tune_connection(socket.get());
   const StoreHello hello{.member = std::string(member)};
   MEMSPAN_TRY_ASSIGN(std::unique_ptr<Connection> connection,
-                     Connection::greet(make_plain_stream(std::move(socket)), "on an adopted socket",
-                                       hello, deadline),
+                     Connection::greet(make_plain_channel(std::move(socket)),
+                                       "on an adopted socket", hello, deadline),
                      "greeting the store");
   return std::unique_ptr<StoreClient>(new StoreClient(std::move(connection), hello.member));
 }

@@ -23,9 +23,9 @@
 #include "core/clock.h"
 #include "core/fd.h"
 #include "core/status.h"
+#include "net/security.h"
 #include "store/key_value_store.h"
 #include "store/rank_service.h"
-#include "store/security.h"
 #include "store/store_address.h"
 #include "store/wire.h"
 
@@ -101,7 +101,7 @@ class StoreClient final : public KeyValueStore, public RankService {
   // (the first 16).
   Status wait(const std::vector<std::string>& keys, Deadline deadline);
 
-  // As in recipes/ranks.h.
+  // As in recipes/rank_recipe.h.
   Result<StoreRank> take_rank(std::string_view scope, int rank, int size,
                               Deadline deadline) override;
   Status give_rank(std::string_view scope, Deadline deadline) override;

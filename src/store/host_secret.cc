@@ -10,7 +10,7 @@
 
 #include "core/private_file.h"
 #include "core/random.h"
-#include "store/security.h"
+#include "net/security.h"
 
 namespace memspan {
 namespace {

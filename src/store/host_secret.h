@@ -13,7 +13,7 @@
 
 #include "core/fd.h"
 #include "core/status.h"
-#include "store/endpoint.h"
+#include "net/endpoint.h"
 
 namespace memspan {
 

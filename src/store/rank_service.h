@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recipe of recipes/ranks.h, answered by the store itself.
+// The recipe of recipes/rank_recipe.h, answered by the store itself.
 //
 // The built-in server has it beside the recipe by the plain verbs, because only the server can hold
 // a member to the rank that its certificate names, and because members that take the lowest free

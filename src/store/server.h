@@ -16,11 +16,11 @@
 
 #include "core/fd.h"
 #include "core/status.h"
+#include "net/endpoint.h"
+#include "net/security.h"
 #include "store/admission.h"
-#include "store/endpoint.h"
 #include "store/quota.h"
-#include "store/security.h"
-#include "store/session.h"
+#include "store/server_session.h"
 
 namespace memspan {
 

@@ -91,7 +91,7 @@ Status StoreServer::Loop::adopt(Fd socket) {
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM)
     return {Code::kInvalidArgument, "the descriptor is not a stream socket"};
   tune_connection(socket.get());
-  asio::post(context_, [this, stream = make_plain_stream(std::move(socket))]() mutable {
+  asio::post(context_, [this, stream = make_plain_channel(std::move(socket))]() mutable {
     if (!is_stopping_) add(next_session_++, std::move(stream));
   });
   return Status::ok();
@@ -193,7 +193,7 @@ void StoreServer::Loop::out_of_descriptors() {
   warn_limited("there are no descriptors left for another connection");
 }
 
-void StoreServer::Loop::add(SessionId id, std::unique_ptr<StoreStream> stream) {
+void StoreServer::Loop::add(SessionId id, std::unique_ptr<ByteChannel> stream) {
   auto session = std::make_shared<StoreSession>(*this, id, std::move(stream),
                                                 StoreSession::Shared{context_, chunk_, backlog_},
                                                 options_.patience);
@@ -202,7 +202,7 @@ void StoreServer::Loop::add(SessionId id, std::unique_ptr<StoreStream> stream) {
 }
 
 StoreWelcome StoreServer::Loop::greet(SessionId from, const StoreHello& hello,
-                                      const StoreStream& stream) {
+                                      const ByteChannel& stream) {
   StoreWelcome welcome{.epoch = epoch_, .session = from};
   StoreState::Member member{.name = hello.member};
   if (hello.silence_ms != 0) member.silence = std::chrono::milliseconds(hello.silence_ms);

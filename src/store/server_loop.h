@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 
+#include "net/tcp.h"
 #include "store/admission.h"
 #include "store/asio.h"
 #include "store/authentication.h"
@@ -18,9 +19,8 @@
 #include "store/headroom.h"
 #include "store/listener.h"
 #include "store/server.h"
-#include "store/session.h"
+#include "store/server_session.h"
 #include "store/state.h"
-#include "store/tcp.h"
 
 namespace memspan {
 
@@ -44,7 +44,7 @@ class StoreServer::Loop final : public StoreSession::Owner, public StoreListener
   void run();
   void stop();
   StoreStatistics count() const;
-  void add(SessionId id, std::unique_ptr<StoreStream> stream);
+  void add(SessionId id, std::unique_ptr<ByteChannel> stream);
   void end(SessionId id, const Status& why);
   void trust(std::shared_ptr<const TlsContext> tls);
 
@@ -54,7 +54,7 @@ class StoreServer::Loop final : public StoreSession::Owner, public StoreListener
   void out_of_descriptors() override;
 
   // StoreSession::Owner.
-  StoreWelcome greet(SessionId from, const StoreHello& hello, const StoreStream& stream) override;
+  StoreWelcome greet(SessionId from, const StoreHello& hello, const ByteChannel& stream) override;
   void spoke(SessionId from) override;
   void serve(SessionId from, StoreRequest request) override;
   void closed(SessionId id, const Status& why) override;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The address of a job's store:
-//   tcp://HOST:PORT[,tcp://HOST:PORT...]       the built-in server (endpoint.h has all forms), at
+//   tcp://HOST:PORT[,tcp://HOST:PORT...]       the built-in server (net/endpoint.h has all forms),
+//   at
 //                                              the first of these addresses that answers
 //   etcd://HOST:PORT[,HOST:PORT...][/PREFIX]   etcd's members, and the prefix of its keys
 #pragma once
@@ -11,7 +12,7 @@
 #include <vector>
 
 #include "core/status.h"
-#include "store/endpoint.h"
+#include "net/endpoint.h"
 
 namespace memspan {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/pages.h"
 #include "core/status.h"
-#include "device/pages.h"
 
 namespace memspan {
 

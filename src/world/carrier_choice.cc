@@ -8,8 +8,8 @@
 
 #include "core/environment.h"
 #include "core/log.h"
+#include "net/own_addresses.h"
 #include "world/encrypted_carrier.h"
-#include "world/own_addresses.h"
 
 namespace memspan {
 namespace {

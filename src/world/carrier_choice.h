@@ -8,7 +8,7 @@
 
 #include "core/clock.h"
 #include "core/status.h"
-#include "store/endpoint.h"
+#include "net/endpoint.h"
 #include "transport/message/socket/socket_carrier.h"
 #include "transport/message/ucx/ucx_carrier.h"
 

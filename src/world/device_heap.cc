@@ -7,7 +7,7 @@
 
 #include "core/bytes.h"
 #include "core/environment.h"
-#include "device/pages.h"
+#include "core/pages.h"
 #include "memory/address_plan.h"
 
 namespace memspan {

@@ -11,7 +11,7 @@
 
 #include "core/fd.h"
 #include "core/random.h"
-#include "store/tls.h"
+#include "net/tls.h"
 
 namespace memspan {
 namespace {
@@ -29,7 +29,7 @@ Result<Fd> own_socket(const ByteStream& stream) {
 
 class EncryptedStream final : public ByteStream {
  public:
-  explicit EncryptedStream(std::unique_ptr<StoreStream> tls) : tls_(std::move(tls)) {}
+  explicit EncryptedStream(std::unique_ptr<ByteChannel> tls) : tls_(std::move(tls)) {}
 
   int descriptor() const override { return tls_->socket(); }
   bool is_opening() const override { return !is_open_; }
@@ -42,9 +42,9 @@ class EncryptedStream final : public ByteStream {
     for (const iovec& part : to) {
       auto* const place = static_cast<char*>(part.iov_base);
       for (std::size_t done = 0; done < part.iov_len;) {
-        const StreamStep step =
+        const ChannelStep step =
             open_and([&] { return tls_->read(place + done, part.iov_len - done); });
-        if (step.next != StreamStep::Next::kDone) return all > 0 ? all : nothing(step);
+        if (step.next != ChannelStep::Next::kDone) return all > 0 ? all : nothing(step);
         done += step.bytes;
         all += static_cast<ssize_t>(step.bytes);
       }
@@ -65,8 +65,8 @@ class EncryptedStream final : public ByteStream {
       }
       if (from.empty()) return all;
       const std::string_view chunk = next_chunk(from, offset, gathered);
-      const StreamStep step = open_and([&] { return tls_->write(chunk); });
-      if (step.next != StreamStep::Next::kDone) return all > 0 ? all : nothing(step);
+      const ChannelStep step = open_and([&] { return tls_->write(chunk); });
+      if (step.next != ChannelStep::Next::kDone) return all > 0 ? all : nothing(step);
       all += static_cast<ssize_t>(step.bytes);
       offset += step.bytes;
       while (!from.empty() && offset > from.front().iov_len) {
@@ -79,18 +79,18 @@ class EncryptedStream final : public ByteStream {
  private:
   // Calls `move` after the handshake.
   template <typename Move>
-  StreamStep open_and(Move move) {
-    StreamStep step;
+  ChannelStep open_and(Move move) {
+    ChannelStep step;
     if (!is_open_) step = tls_->handshake();
-    if (step.next != StreamStep::Next::kDone) return step;
+    if (step.next != ChannelStep::Next::kDone) return step;
     is_open_ = true;
     return move();
   }
 
   // ByteStream's result for a step that moved nothing.
-  static ssize_t nothing(const StreamStep& step) {
+  static ssize_t nothing(const ChannelStep& step) {
     const bool has_ended =
-        step.next == StreamStep::Next::kEnd || step.next == StreamStep::Next::kFailed;
+        step.next == ChannelStep::Next::kEnd || step.next == ChannelStep::Next::kFailed;
     return has_ended ? -1 : 0;
   }
 
@@ -112,14 +112,14 @@ class EncryptedStream final : public ByteStream {
     return {gathered.data(), bytes};
   }
 
-  const std::unique_ptr<StoreStream> tls_;
+  const std::unique_ptr<ByteChannel> tls_;
   bool is_open_ = false;
   bool has_buffered_ = false;
 };
 
 Result<std::unique_ptr<ByteStream>> encrypt(const TlsContext& context, const ByteStream& stream) {
   MEMSPAN_TRY_ASSIGN(Fd socket, own_socket(stream), "encrypting a connection");
-  MEMSPAN_TRY_ASSIGN(std::unique_ptr<StoreStream> tls, context.open(std::move(socket), ""),
+  MEMSPAN_TRY_ASSIGN(std::unique_ptr<ByteChannel> tls, context.open(std::move(socket), ""),
                      "encrypting a connection");
   return std::unique_ptr<ByteStream>(std::make_unique<EncryptedStream>(std::move(tls)));
 }

@@ -7,9 +7,9 @@
 
 #include <memory>
 
-#include "core/unix_socket.h"
+#include "net/unix_socket.h"
 #include "store/client.h"
-#include "store/recipes/group.h"
+#include "store/recipes/store_group.h"
 
 namespace memspan {
 namespace {

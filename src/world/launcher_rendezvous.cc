@@ -10,11 +10,11 @@
 #include "core/agreement.h"
 #include "core/environment.h"
 #include "core/random.h"
-#include "node/host_identity.h"
+#include "net/host_identity.h"
+#include "net/own_addresses.h"
 #include "world/launcher_channel.h"
 #include "world/membership_steps.h"
 #include "world/mpi_library.h"
-#include "world/own_addresses.h"
 
 namespace memspan {
 namespace {

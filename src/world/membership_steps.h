@@ -6,8 +6,8 @@
 #include <functional>
 #include <memory>
 
+#include "core/pages.h"
 #include "core/status.h"
-#include "device/pages.h"
 #include "node/segment.h"
 #include "world/membership.h"
 

@@ -11,8 +11,8 @@
 #include "core/interrupt.h"
 #include "store/recipes/all_gather.h"
 #include "store/recipes/change_queue.h"
-#include "store/recipes/group.h"
-#include "store/recipes/ranks.h"
+#include "store/recipes/rank_recipe.h"
+#include "store/recipes/store_group.h"
 #include "world/membership.h"
 #include "world/membership_steps.h"
 

@@ -66,7 +66,7 @@ struct RouteTable {
   SymmetricRegion heap;
   SymmetricRegion data;  // global and static variables of the main program
   std::uint32_t peers = 0;
-  // Equal to `peers`, or 0: then no call takes its inline path (node/counters.h).
+  // Equal to `peers`, or 0: then no call takes its inline path (observe/counters.h).
   std::uint32_t inline_peers = 0;
   OperationContext* operations = nullptr;  // the default context's
   // The symmetric heap in device memory: null before it is made, which may be while other threads

@@ -3,7 +3,7 @@
 // them in the node segment.
 #pragma once
 
-#include "device/pages.h"
+#include "core/pages.h"
 #include "memory/static_segment.h"
 #include "node/segment.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "core/environment.h"
-#include "world/own_addresses.h"
+#include "net/own_addresses.h"
 
 namespace memspan {
 namespace {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/status.h"
-#include "store/endpoint.h"
+#include "net/endpoint.h"
 
 namespace memspan {
 

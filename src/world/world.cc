@@ -12,7 +12,7 @@
 #include "device/choice.h"
 #include "memory/address_plan.h"
 #include "node/futex.h"
-#include "node/trace.h"
+#include "observe/trace.h"
 #include "transport/registry.h"
 #include "world/static_sharing.h"
 

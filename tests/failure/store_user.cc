@@ -24,7 +24,7 @@
 
 #include "core/clock.h"
 #include "store/client.h"
-#include "store/recipes/group.h"
+#include "store/recipes/store_group.h"
 
 namespace memspan {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/check.h"
-#include "store/etcd/messages.h"
+#include "store/etcd/etcd_messages.h"
 
 namespace memspan::etcd {
 namespace {

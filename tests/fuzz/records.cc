@@ -11,9 +11,9 @@
 
 #include "core/check.h"
 #include "core/environment.h"
-#include "core/trusted_networks.h"
 #include "fabric/tags.h"
 #include "fabric/transfer/endpoint_record.h"
+#include "net/trusted_networks.h"
 #include "store/store_address.h"
 #include "transport/region.h"
 #include "world/introduction.h"

@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "core/check.h"
-#include "store/endpoint.h"
+#include "net/endpoint.h"
+#include "net/security.h"
 #include "store/ranks.h"
-#include "store/security.h"
 #include "store/wire.h"
 
 namespace memspan {

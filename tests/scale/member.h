@@ -10,7 +10,7 @@
 #include "pgas/team.h"
 #include "report.h"
 #include "store/connect.h"
-#include "store/recipes/group.h"
+#include "store/recipes/store_group.h"
 #include "world/world.h"
 
 namespace memspan::scale {

@@ -9,7 +9,7 @@
 #include "core/cpu.h"
 #include "info/gather.h"
 #include "memory/control_groups.h"
-#include "node/host_identity.h"
+#include "net/host_identity.h"
 
 namespace memspan::info {
 namespace {

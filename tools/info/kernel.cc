@@ -12,8 +12,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/pages.h"
 #include "device/host/write_hold.h"
-#include "device/pages.h"
 #include "info/gather.h"
 #include "node/pidfd.h"
 

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <netdb.h>
 
-#include "core/trusted_networks.h"
-#include "store/resolver.h"
-#include "world/own_addresses.h"
+#include "net/own_addresses.h"
+#include "net/resolver.h"
+#include "net/trusted_networks.h"
 
 namespace memspan::info {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/clock.h"
 #include "core/status.h"
-#include "store/endpoint.h"
+#include "net/endpoint.h"
 
 namespace memspan::info {
 

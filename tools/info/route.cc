@@ -14,8 +14,8 @@
 #include "info/gather.h"
 #include "info/look_up.h"
 #include "info/route_way.h"
-#include "node/host_identity.h"
-#include "world/own_addresses.h"
+#include "net/host_identity.h"
+#include "net/own_addresses.h"
 
 namespace memspan::info {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "world/own_addresses.h"
+#include "net/own_addresses.h"
 
 namespace memspan::info {
 namespace {

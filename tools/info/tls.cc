@@ -4,17 +4,17 @@
 #include <fmt/format.h>
 
 #include "core/environment.h"
-#include "core/trusted_networks.h"
 #include "info/gather.h"
 #include "info/look_up.h"
 #include "info/tls_certificates.h"
 #include "info/tls_remedies.h"
+#include "net/own_addresses.h"
+#include "net/security.h"
+#include "net/trusted_networks.h"
 #include "store/host_secret.h"
-#include "store/security.h"
 #include "store/store_address.h"
 #include "world/launch.h"
 #include "world/membership.h"
-#include "world/own_addresses.h"
 
 namespace memspan::info {
 namespace {

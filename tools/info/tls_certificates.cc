@@ -11,10 +11,10 @@
 #include "core/fd.h"
 #include "info/look_up.h"
 #include "info/tls_remedies.h"
-#include "store/stream.h"
-#include "store/tls.h"
-#include "store/tls_summary.h"
-#include "world/own_addresses.h"
+#include "net/byte_channel.h"
+#include "net/own_addresses.h"
+#include "net/tls.h"
+#include "net/tls_summary.h"
 
 namespace memspan::info {
 namespace {
@@ -76,9 +76,9 @@ Status greet(const TlsContext& store, const TlsContext& member, const std::strin
   MEMSPAN_TRY_ASSIGN(const auto here, member.open(std::move(near), host), "as member");
   constexpr int kMostTurns = 8;  // each answers at once, so three are all of it
   for (int turn = 0; turn < kMostTurns; ++turn) {
-    const StreamStep step = here->handshake();
-    if (step.next == StreamStep::Next::kDone) return Status::ok();
-    if (step.next == StreamStep::Next::kFailed) return step.failure;
+    const ChannelStep step = here->handshake();
+    if (step.next == ChannelStep::Next::kDone) return Status::ok();
+    if (step.next == ChannelStep::Next::kFailed) return step.failure;
     static_cast<void>(there->handshake());
   }
   return {Code::kInternal, "internal error at a handshake with ourselves: it does not end"};

@@ -8,7 +8,7 @@
 
 #include "core/clock.h"
 #include "info/finding.h"
-#include "store/security.h"
+#include "net/security.h"
 #include "store/store_address.h"
 
 namespace memspan::info {

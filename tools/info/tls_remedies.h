@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/status.h"
-#include "store/security.h"
-#include "store/tls.h"
+#include "net/security.h"
+#include "net/tls.h"
 
 namespace memspan::info {
 

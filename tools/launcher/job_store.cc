@@ -8,7 +8,7 @@
 #include "core/environment.h"
 #include "core/random.h"
 #include "launcher/host_list.h"
-#include "world/own_addresses.h"
+#include "net/own_addresses.h"
 
 namespace memspan::launcher {
 namespace {

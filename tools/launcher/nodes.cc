@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "core/cpu.h"
-#include "device/pages.h"
+#include "core/pages.h"
 #include "launcher/job.h"
 #include "memory/address_plan.h"
 #include "node/process_image.h"

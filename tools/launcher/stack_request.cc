@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "launcher/processes.h"
-#include "node/counters_reader.h"
+#include "node/process_reader.h"
 
 namespace memspan::launcher {
 namespace {

@@ -2,7 +2,7 @@
 // Finds the processes of this host that do not answer a request for their stacks (SIGUSR2), and the
 // reasons that /proc shows.
 //
-// A process counts its answered requests where others can read it (node/counters.h).
+// A process counts its answered requests where others can read it (observe/counters.h).
 #pragma once
 
 #include <sys/types.h>

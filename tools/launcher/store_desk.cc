@@ -3,8 +3,8 @@
 
 #include <sys/socket.h>
 
-#include "core/unix_socket.h"
 #include "launcher/job.h"
+#include "net/unix_socket.h"
 
 namespace memspan::launcher {
 

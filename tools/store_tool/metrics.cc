@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "core/metrics_server.h"
+#include "net/metrics_server.h"
 
 namespace memspan::store_tool {
 namespace {

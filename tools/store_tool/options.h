@@ -6,8 +6,8 @@
 #include <string>
 
 #include "core/status.h"
-#include "store/endpoint.h"
-#include "store/security.h"
+#include "net/endpoint.h"
+#include "net/security.h"
 
 namespace memspan::store_tool {
 

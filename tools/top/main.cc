@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "command_line/print.h"
-#include "node/counters_metrics.h"
+#include "observe/counters_metrics.h"
 #include "top/options.h"
 #include "top/print.h"
 #include "top/screen.h"
@@ -99,7 +99,7 @@ Status serve(const std::string& place) {
   sigemptyset(&signals);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, number);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  CountersReader reader;  // of the server's thread
+  ProcessReader reader;  // of the server's thread
   const auto server = serve_metrics("--metrics", place, [&reader] {
     std::vector<CountersSeen> processes;
     for (const ProcessSeen& seen : reader.look()) processes.push_back(seen.counters);

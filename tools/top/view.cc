@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "node/host_identity.h"
+#include "net/host_identity.h"
 
 namespace memspan::top {
 namespace {

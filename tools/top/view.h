@@ -12,7 +12,7 @@
 
 #include "core/clock.h"
 #include "core/status.h"
-#include "node/counters_reader.h"
+#include "node/process_reader.h"
 #include "top/options.h"
 
 namespace memspan::top {
@@ -70,7 +70,7 @@ class Viewer {
   void add_gone_members(Groups& groups);
 
   const std::string only_;
-  CountersReader reader_;
+  ProcessReader reader_;
   std::map<std::int32_t, Before> before_;
   // By the pool's name and the rank. Nothing but this view knows of them: no process of a pool
   // notes its members, as the node segment of a job does.

@@ -10,7 +10,7 @@
 #include "capi/aclshmem/default_stream.h"
 #include "capi/errors.h"
 #include "capi/process_state.h"
-#include "capi/smem/streams.h"
+#include "capi/smem/stream_table.h"
 #include "core/environment.h"
 #include "device/event.h"
 

@@ -8,10 +8,10 @@
 #include "capi/aclshmem/device_stream.h"
 #include "capi/aclshmem/export.h"
 #include "capi/aclshmem/teams.h"
-#include "capi/atomic.h"
 #include "capi/collective_calls.h"
 #include "capi/failures.h"
-#include "capi/smem/streams.h"
+#include "capi/fast_atomic.h"
+#include "capi/smem/stream_table.h"
 #include "pgas/order.h"
 
 namespace memspan::capi {

@@ -11,10 +11,10 @@
 
 #include "capi/aclshmem/default_stream.h"
 #include "capi/aclshmem/teams.h"
-#include "capi/atomic.h"
 #include "capi/collective_calls.h"
+#include "capi/fast_atomic.h"
+#include "capi/fast_rma.h"
 #include "capi/out_of_memory.h"
-#include "capi/rma.h"
 #include "capi/strided.h"
 #include "capi/wait_sets.h"
 #include "core/lifetime.h"

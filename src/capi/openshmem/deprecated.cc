@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of earlier versions of OpenSHMEM and of SGI's SHMEM, for what has another name today.
-#include "capi/atomic.h"
+#include "capi/fast_atomic.h"
 #include "capi/openshmem/profiling_alias.h"
 
 using namespace memspan::capi;

@@ -15,7 +15,7 @@
 #include "capi/smem/bm.h"
 #include "capi/smem/number_of.h"
 #include "fabric/pool_copy.h"
-#include "node/recorded_call.h"
+#include "observe/recorded_call.h"
 
 namespace memspan::capi {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/status.h"
-#include "store/security.h"
+#include "net/security.h"
 #include "store/store_address.h"
 
 namespace memspan::capi {

@@ -9,7 +9,7 @@
 #include "capi/handle_table.h"
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
-#include "fabric/transfer/endpoint.h"
+#include "fabric/transfer/transfer_endpoint.h"
 
 namespace memspan::capi {
 

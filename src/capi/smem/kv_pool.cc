@@ -10,7 +10,7 @@
 
 #include "capi/smem/bm.h"
 #include "fabric/blocks/block_cache.h"
-#include "node/recorded_call.h"
+#include "observe/recorded_call.h"
 
 namespace memspan::capi {
 namespace {

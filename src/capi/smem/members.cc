@@ -15,7 +15,7 @@
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/store_security.h"
 #include "core/mutex.h"
-#include "store/recipes/ranks.h"
+#include "store/recipes/rank_recipe.h"
 
 namespace memspan::capi {
 namespace {

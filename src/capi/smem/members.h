@@ -11,7 +11,7 @@
 #include "core/clock.h"
 #include "core/status.h"
 #include "fabric/member.h"
-#include "store/security.h"
+#include "net/security.h"
 
 namespace memspan::capi {
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "core/status.h"
-#include "store/security.h"
+#include "net/security.h"
 
 namespace memspan::capi {
 

@@ -10,10 +10,10 @@
 
 #include "capi/smem/endpoints.h"
 #include "capi/smem/result.h"
-#include "capi/smem/streams.h"
+#include "capi/smem/stream_table.h"
 #include "core/log.h"
 #include "device/choice.h"
-#include "node/recorded_call.h"
+#include "observe/recorded_call.h"
 
 namespace memspan::capi {
 namespace {

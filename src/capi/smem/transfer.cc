@@ -8,8 +8,8 @@
 
 #include "capi/smem/endpoints.h"
 #include "capi/smem/requests.h"
-#include "fabric/transfer/counters.h"
-#include "node/recorded_call.h"
+#include "fabric/transfer/transfer_counters.h"
+#include "observe/recorded_call.h"
 
 namespace memspan::capi {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/environment.h"
-#include "device/pages.h"
+#include "core/pages.h"
 
 namespace memspan::cuda {
 namespace {

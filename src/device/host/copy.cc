@@ -10,7 +10,7 @@
 
 #include "core/cpu.h"
 #include "core/environment.h"
-#include "device/pages.h"
+#include "core/pages.h"
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/host/find_fault.h"
 
-#include "device/pages.h"
+#include "core/pages.h"
 
 namespace memspan {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host as a device: its memory is pages (device/pages.h) in a reservation
+// The host as a device: its memory is pages (core/pages.h) in a reservation
 // (device/reservation.h).
 #pragma once
 
 #include <utility>
 
+#include "core/pages.h"
 #include "device/memory.h"
-#include "device/pages.h"
 #include "device/reservation.h"
 
 namespace memspan {

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <utility>
 
-#include "device/pages.h"
+#include "core/pages.h"
 
 namespace memspan {
 namespace {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/bytes.h"
-#include "core/unix_socket.h"
-#include "device/pages.h"
+#include "core/pages.h"
+#include "net/unix_socket.h"
 
 namespace memspan::transfer {
 namespace {

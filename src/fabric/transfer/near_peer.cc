@@ -11,10 +11,10 @@
 #include "device/reservation.h"
 #include "fabric/transfer/adopted_registrations.h"
 #include "fabric/transfer/copy_engine.h"
-#include "fabric/transfer/counters.h"
 #include "fabric/transfer/device_registrations.h"
 #include "fabric/transfer/notification_queue.h"
 #include "fabric/transfer/remote_endpoint.h"
+#include "fabric/transfer/transfer_counters.h"
 
 namespace memspan::transfer {
 namespace {

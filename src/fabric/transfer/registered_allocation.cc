@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
-#include "device/pages.h"
+#include "core/pages.h"
 #include "memory/budget.h"
 
 namespace memspan::transfer {

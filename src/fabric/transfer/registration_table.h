@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "device/pages.h"
+#include "core/pages.h"
 #include "device/reservation.h"
 #include "node/event_count.h"
 

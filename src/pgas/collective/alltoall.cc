@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/collective/collective.h"
-#include "pgas/collective/exchange.h"
+#include "pgas/collective/pushes.h"
 
 namespace memspan::pgas {
 namespace {

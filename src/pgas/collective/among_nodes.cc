@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "pgas/collective/exchange.h"
+#include "pgas/collective/pushes.h"
 #include "pgas/team_nodes.h"
 
 namespace memspan::pgas {

@@ -2,7 +2,7 @@
 #include <atomic>
 
 #include "pgas/collective/collective.h"
-#include "pgas/collective/exchange.h"
+#include "pgas/collective/pushes.h"
 
 namespace memspan::pgas {
 

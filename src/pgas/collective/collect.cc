@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/collective/among_nodes.h"
 #include "pgas/collective/collective.h"
-#include "pgas/collective/exchange.h"
+#include "pgas/collective/pushes.h"
 
 namespace memspan::pgas {
 namespace {

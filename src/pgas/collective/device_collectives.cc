@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "pgas/collective/exchange.h"
+#include "pgas/collective/pushes.h"
 
 namespace memspan::pgas::on_device {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "pgas/collective/exchange.h"
+#include "pgas/collective/pushes.h"
 
 namespace memspan::pgas {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "pgas/collective/among_nodes.h"
-#include "pgas/collective/exchange.h"
 #include "pgas/collective/prefix_reduction.h"
+#include "pgas/collective/pushes.h"
 
 namespace memspan::pgas {
 namespace {

@@ -3,8 +3,8 @@
 // sources are large and no member overwrites its own, by reading the sources of all members before.
 #include <algorithm>
 
-#include "pgas/collective/exchange.h"
 #include "pgas/collective/prefix_reduction.h"
+#include "pgas/collective/pushes.h"
 
 namespace memspan::pgas {
 namespace {

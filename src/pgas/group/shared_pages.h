@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/mutex.h"
+#include "core/pages.h"
 #include "core/status.h"
-#include "device/pages.h"
 #include "device/reservation.h"
 #include "pgas/group/process_group.h"
 

@@ -10,7 +10,7 @@
 #include "core/environment.h"
 #include "core/private_file.h"
 #include "core/remedy.h"
-#include "store/etcd/messages.h"
+#include "store/etcd/etcd_messages.h"
 #include "store/notice.h"
 
 namespace memspan::etcd {

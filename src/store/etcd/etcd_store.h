@@ -24,11 +24,11 @@
 
 #include "core/mutex.h"
 #include "store/etcd/cluster.h"
+#include "store/etcd/etcd_messages.h"
 #include "store/etcd/etcd_module.h"
+#include "store/etcd/etcd_streams.h"
 #include "store/etcd/events.h"
 #include "store/etcd/http.h"
-#include "store/etcd/messages.h"
-#include "store/etcd/streams.h"
 #include "store/key_value_store.h"
 
 namespace memspan::etcd {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "store/etcd/messages.h"
+#include "store/etcd/etcd_messages.h"
 #if MEMSPAN_HAS_TLS
-#include "store/tls_files.h"
+#include "net/tls_files.h"
 #endif
 
 namespace memspan::etcd {
@@ -60,7 +60,7 @@ Result<std::unique_ptr<HttpSettings>> HttpSettings::create(const StoreSecurity& 
 }
 
 #if MEMSPAN_HAS_TLS
-// Like store/tls_context.cc: no version but 1.3, and the same files and checks.
+// Like net/tls_context.cc: no version but 1.3, and the same files and checks.
 CURLcode HttpSettings::set_up_tls(CURL*, void* context, void* settings) {
   const auto& certificates = static_cast<const HttpSettings*>(settings)->certificates_;
   auto* const ssl = static_cast<SSL_CTX*>(context);

@@ -14,10 +14,10 @@
 #include "core/clock.h"
 #include "core/mutex.h"
 #include "core/status.h"
-#include "core/trusted_networks.h"
-#include "store/endpoint.h"
+#include "net/endpoint.h"
+#include "net/security.h"
+#include "net/trusted_networks.h"
 #include "store/etcd/etcd_module.h"
-#include "store/security.h"
 
 namespace memspan::etcd {
 

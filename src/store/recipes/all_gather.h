@@ -52,7 +52,7 @@ struct CreatedGroup {
 Status barrier(KeyValueStore& store, std::string_view name, int rank, int size, Deadline deadline);
 
 // An all-gather, all or nothing: a caller that times out has not taken part, and a departed one
-// fails it for all. The callers are the members of a new group (group.h) from that moment.
+// fails it for all. The callers are the members of a new group (store_group.h) from that moment.
 Result<CreatedGroup> create_group(KeyValueStore& store, std::string_view name, int rank, int size,
                                   std::string_view mine, Deadline deadline);
 

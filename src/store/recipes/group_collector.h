@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a group's member that collects (group.h). It works on the thread of the store's
+// The part of a group's member that collects (store_group.h). It works on the thread of the store's
 // watchers, so also while its member waits for nothing.
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/mutex.h"
-#include "store/recipes/group.h"
+#include "store/recipes/store_group.h"
 
 namespace memspan {
 

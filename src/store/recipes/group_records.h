@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A group's records in the store; group.h shows the keys.
+// A group's records in the store; store_group.h shows the keys.
 #pragma once
 
 #include <fmt/format.h>

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "store/recipes/all_gather.h"
-#include "store/recipes/group.h"
-#include "store/recipes/ranks.h"
+#include "store/recipes/rank_recipe.h"
+#include "store/recipes/store_group.h"
 #include "stores.h"
 
 namespace memspan::contract {

@@ -14,7 +14,7 @@
 #include "support/must.h"
 #include "support/needs.h"
 #ifdef MEMSPAN_TEST_HAS_ETCD
-#include "store/etcd/messages.h"
+#include "store/etcd/etcd_messages.h"
 #endif
 
 namespace memspan::contract {

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/fd.h"
-#include "device/pages.h"
+#include "core/pages.h"
 #include "device/reservation.h"
 #include "transport/message/message_transport.h"
 #include "transport/transport.h"

@@ -10,7 +10,7 @@
 #include <future>
 
 #include "core/log.h"
-#include "store/recipes/group.h"
+#include "store/recipes/store_group.h"
 #include "support.h"
 
 namespace memspan {

@@ -12,9 +12,9 @@
 #include <thread>
 #include <vector>
 
+#include "net/tcp.h"
 #include "store/client.h"
 #include "store/server.h"
-#include "store/tcp.h"
 #include "support.h"
 
 namespace memspan {

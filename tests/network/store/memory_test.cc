@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "modes.h"
-#include "store/recipes/group.h"
+#include "store/recipes/store_group.h"
 #include "tls_peer.h"
 
 namespace memspan {

@@ -11,9 +11,9 @@
 #include <string>
 #include <string_view>
 
-#include "store/connection.h"
-#include "store/tcp.h"
-#include "store/tls.h"
+#include "net/tcp.h"
+#include "net/tls.h"
+#include "store/client_connection.h"
 #include "support.h"
 #include "support/must.h"
 #include "trust.h"
@@ -39,13 +39,13 @@ inline std::string name_of(ProtectionKind kind) {
 // Somebody at the other end of a store's connection who says what he likes. One thread at a time.
 class Stranger {
  public:
-  explicit Stranger(std::unique_ptr<StoreStream> stream) : stream_(std::move(stream)) {}
+  explicit Stranger(std::unique_ptr<ByteChannel> stream) : stream_(std::move(stream)) {}
 
   // False when the connection ended meanwhile.
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {
-      const StreamStep step = stream_->write(bytes);
-      if (step.next == StreamStep::Next::kDone)
+      const ChannelStep step = stream_->write(bytes);
+      if (step.next == ChannelStep::Next::kDone)
         bytes.remove_prefix(step.bytes);
       else if (!waits(step))
         return false;
@@ -56,8 +56,8 @@ class Stranger {
   std::string receive() {
     for (char chunk[4096];;) {
       if (auto body = reader_.next()) return std::string(*body);
-      const StreamStep step = stream_->read(chunk, sizeof chunk);
-      if (step.next == StreamStep::Next::kDone)
+      const ChannelStep step = stream_->read(chunk, sizeof chunk);
+      if (step.next == ChannelStep::Next::kDone)
         reader_.feed({chunk, step.bytes});
       else if (!waits(step))
         return {};
@@ -74,17 +74,17 @@ class Stranger {
   int socket() const { return stream_->socket(); }
 
  private:
-  bool waits(const StreamStep& step) {
-    has_ended_ = step.next == StreamStep::Next::kEnd || step.next == StreamStep::Next::kFailed;
+  bool waits(const ChannelStep& step) {
+    has_ended_ = step.next == ChannelStep::Next::kEnd || step.next == ChannelStep::Next::kFailed;
     if (has_ended_) return false;
     pollfd polled{
         .fd = stream_->socket(),
-        .events = step.next == StreamStep::Next::kWritable ? short{POLLOUT} : short{POLLIN},
+        .events = step.next == ChannelStep::Next::kWritable ? short{POLLOUT} : short{POLLIN},
         .revents = 0};
     return ::poll(&polled, 1, soon().remaining_poll_ms()) == 1;
   }
 
-  std::unique_ptr<StoreStream> stream_;
+  std::unique_ptr<ByteChannel> stream_;
   StoreFrameReader reader_{kMaxFrameBytes};
   bool has_ended_ = false;
 };
@@ -131,7 +131,7 @@ class ModeTest : public testing::TestWithParam<ProtectionKind> {
   // Has shaken hands like a member, and said nothing.
   Stranger stranger() { return stranger(connected()); }
   Stranger stranger(Fd socket) {
-    if (is_plain()) return Stranger(make_plain_stream(std::move(socket)));
+    if (is_plain()) return Stranger(make_plain_channel(std::move(socket)));
     using Side = TlsContext::Side;
     auto tls = has_certificates() ? TlsContext::from_certificates(Side::kClient, trust_.files())
                                   : TlsContext::from_secret(Side::kClient, server_->secret());

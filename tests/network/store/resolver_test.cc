@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/resolver.h"
+#include "net/resolver.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -20,12 +20,12 @@
 #include <thread>
 
 #include "core/log.h"
+#include "net/own_addresses.h"
+#include "net/tcp.h"
 #include "store/client.h"
-#include "store/tcp.h"
 #include "support.h"
 #include "support/needs.h"
 #include "unit/support/private_folder.h"
-#include "world/own_addresses.h"
 
 namespace memspan {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "store/client.h"
-#include "store/recipes/group.h"
+#include "store/recipes/store_group.h"
 #include "store/server.h"
 #include "support.h"
 

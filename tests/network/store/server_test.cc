@@ -11,7 +11,7 @@
 #include <future>
 #include <thread>
 
-#include "store/tcp.h"
+#include "net/tcp.h"
 #include "support.h"
 #include "support/must.h"
 

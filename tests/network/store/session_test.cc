@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/session.h"
+#include "store/server_session.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -22,7 +22,7 @@ class StoreSessionTest : public testing::Test, public StoreSession::Owner {
 
   void start(StorePatience patience = {std::chrono::hours(1), std::chrono::hours(1)}) {
     session_ =
-        std::make_shared<StoreSession>(*this, 1, make_plain_stream(std::move(ours_)),
+        std::make_shared<StoreSession>(*this, 1, make_plain_channel(std::move(ours_)),
                                        StoreSession::Shared{context_, chunk_, backlog_}, patience);
     session_->start();
   }
@@ -53,7 +53,7 @@ class StoreSessionTest : public testing::Test, public StoreSession::Owner {
   explicit StoreSessionTest(std::pair<Fd, Fd> ends) : peer_(std::move(ends.first)) {
     ours_ = std::move(ends.second);
   }
-  StoreWelcome greet(SessionId from, const StoreHello& hello, const StoreStream&) override {
+  StoreWelcome greet(SessionId from, const StoreHello& hello, const ByteChannel&) override {
     if (hello.member != "an enemy") return {.epoch = 7, .session = from};
     return {.code = Code::kAuth, .message = "no enemies"};
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/tcp.h"
+#include "net/tcp.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -12,7 +12,7 @@
 
 #include "core/check.h"
 #include "core/log.h"
-#include "store/tcp.h"
+#include "net/tcp.h"
 #include "support.h"
 
 namespace memspan {

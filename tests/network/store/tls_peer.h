@@ -13,7 +13,7 @@
 
 #include "certificates.h"
 #include "core/fd.h"
-#include "store/endpoint.h"
+#include "net/endpoint.h"
 
 namespace memspan {
 

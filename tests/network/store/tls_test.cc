@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The store under mutual X.509: who is let in, who is not any more, and with which words.
-#include "store/tls.h"
+#include "net/tls.h"
 
 #include <gtest/gtest.h>
 
-#include "store/tls_records.h"
+#include "net/tls_records.h"
 #include "support/must.h"
 #include "tls_expect.h"
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "store/tcp.h"
+#include "net/tcp.h"
 #include "support/free_url.h"
 #include "world/membership.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/dial.h"
+#include "net/dial.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/event_loop.h"
+#include "net/event_loop.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/trusted_networks.h"
+#include "net/trusted_networks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/unix_socket.h"
+#include "net/unix_socket.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

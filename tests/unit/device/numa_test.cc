@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <thread>
 
-#include "device/pages.h"
+#include "core/pages.h"
 #include "support/forbidden_syscalls.h"
 #include "support/needs.h"
 

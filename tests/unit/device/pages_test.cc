@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/pages.h"
+#include "core/pages.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

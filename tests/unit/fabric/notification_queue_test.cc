@@ -9,7 +9,7 @@
 #include <optional>
 #include <thread>
 
-#include "fabric/transfer/counters.h"
+#include "fabric/transfer/transfer_counters.h"
 
 namespace memspan::transfer {
 namespace {

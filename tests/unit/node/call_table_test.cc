@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/call_table.h"
+#include "observe/call_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/counters.h"
+#include "observe/counters.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "node/counters_reader.h"
-#include "node/recorded_call.h"
+#include "node/process_reader.h"
+#include "observe/recorded_call.h"
 
 namespace memspan {
 namespace {
@@ -21,7 +21,7 @@ using testing::HasSubstr;
 
 // What others see of this process; null when it is not seen.
 std::optional<ProcessSeen> seen_by_others() {
-  CountersReader reader;
+  ProcessReader reader;
   for (ProcessSeen& seen : reader.look())
     if (seen.counters.process == getpid()) return std::move(seen);
   return std::nullopt;
@@ -149,7 +149,7 @@ TEST_F(CountersTest, AChildOfForkIsAMemberOfNothingAndWritesNothingIntoItsParent
   const pid_t child = fork();
   if (child == 0) {
     count_call(CallKind::kPut, 8);
-    CountersReader reader;
+    ProcessReader reader;
     const auto all = reader.look();
     _exit(std::none_of(all.begin(), all.end(),
                        [](const ProcessSeen& seen) { return seen.counters.process == getpid(); })

@@ -8,8 +8,8 @@
 
 #include <future>
 
-#include "core/unix_socket.h"
-#include "device/pages.h"
+#include "core/pages.h"
+#include "net/unix_socket.h"
 #include "support/must.h"
 
 namespace memspan {

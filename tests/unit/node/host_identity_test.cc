@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/host_identity.h"
+#include "net/host_identity.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

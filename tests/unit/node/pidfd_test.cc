@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "core/unix_socket.h"
+#include "net/unix_socket.h"
 #include "node/process_end.h"
 #include "support/forbidden_syscalls.h"
 #include "support/needs.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/trace.h"
+#include "observe/trace.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 #include <string>
 #include <thread>
 
-#include "node/recorded_call.h"
-#include "node/trace_file.h"
+#include "observe/recorded_call.h"
+#include "observe/trace_file.h"
 
 namespace memspan {
 namespace {

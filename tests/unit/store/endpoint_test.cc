@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/endpoint.h"
+#include "net/endpoint.h"
 
 #include <gtest/gtest.h>
 

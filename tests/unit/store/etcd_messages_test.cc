@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/etcd/messages.h"
+#include "store/etcd/etcd_messages.h"
 
 #include <gmock/gmock.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/security.h"
+#include "net/security.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/log.h"
-#include "world/own_addresses.h"
+#include "net/own_addresses.h"
 
 namespace memspan {
 namespace {

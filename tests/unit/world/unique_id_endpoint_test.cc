@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "world/own_addresses.h"
+#include "net/own_addresses.h"
 
 namespace memspan {
 namespace {

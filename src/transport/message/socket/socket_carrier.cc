@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/message/socket/socket_carrier.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -13,10 +12,11 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/dial.h"
 #include "core/environment.h"
 #include "core/fd.h"
 #include "core/random.h"
+#include "net/dial.h"
+#include "net/socket_address.h"
 
 namespace memspan {
 namespace {
@@ -24,15 +24,6 @@ namespace {
 constexpr std::string_view kUnixPrefix = "unix:";
 constexpr std::string_view kTcpPrefix = "tcp:";
 constexpr int kBacklog = 1024;
-
-// The address of either family.
-struct SocketAddress {
-  sockaddr_storage storage{};
-  socklen_t length = 0;
-  int family() const { return storage.ss_family; }
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
-  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
-};
 
 Result<SocketAddress> unix_address(std::string_view name) {
   SocketAddress address;
@@ -59,31 +50,16 @@ unsigned zone_of(const std::string& host) {
 
 // A link-local address of IPv6 is looked for on the interface `zone`.
 Result<SocketAddress> tcp_address(const std::string& host, std::uint16_t port, unsigned zone) {
-  SocketAddress address;
-  auto* v4 = reinterpret_cast<sockaddr_in*>(&address.storage);
-  auto* v6 = reinterpret_cast<sockaddr_in6*>(&address.storage);
-  if (::inet_pton(AF_INET, host.c_str(), &v4->sin_addr) == 1) {
-    v4->sin_family = AF_INET;
-    v4->sin_port = htons(port);
-    address.length = sizeof *v4;
-    return address;
-  }
-  address.storage = {};
-  if (::inet_pton(AF_INET6, without_zone(host).c_str(), &v6->sin6_addr) == 1) {
-    const bool is_link_local = IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr);
-    if (is_link_local && zone == 0)
-      return Status(Code::kUnreachable,
-                    fmt::format("{} is a link-local address, and MEMSPAN_NET does not say on which "
-                                "interface of this host, as in fe80::1%eth0",
-                                host));
-    v6->sin6_family = AF_INET6;
-    v6->sin6_port = htons(port);
-    v6->sin6_scope_id = is_link_local ? zone : 0;
-    address.length = sizeof *v6;
-    return address;
-  }
-  return Status(Code::kInvalidArgument,
-                fmt::format("\"{}\" is not a numeric address of IPv4 or IPv6", host));
+  MEMSPAN_TRY_ASSIGN(SocketAddress address, SocketAddress::parse(without_zone(host), port),
+                     "an address");
+  if (!address.is_link_local()) return address;
+  if (zone == 0)
+    return Status(Code::kUnreachable,
+                  fmt::format("{} is a link-local address, and MEMSPAN_NET does not say on which "
+                              "interface of this host, as in fe80::1%eth0",
+                              host));
+  reinterpret_cast<sockaddr_in6*>(&address.storage)->sin6_scope_id = zone;
+  return address;
 }
 
 Result<SocketAddress> parse_address(std::string_view text, unsigned zone) {
@@ -228,15 +204,11 @@ class SocketCarrier final : public Carrier {
         ::listen(socket.get(), kBacklog) != 0)
       return Status::from_errno(
           fmt::format("listening at {}", is_unix ? "an abstract socket" : options_.host));
-    address.length = sizeof address.storage;
-    if (::getsockname(socket.get(), address.get(), &address.length) != 0)
-      return Status::from_errno("getsockname");
-    // The port is at the same offset in both kinds of IP addresses.
-    const auto port = ntohs(reinterpret_cast<const sockaddr_in*>(&address.storage)->sin_port);
+    MEMSPAN_TRY_ASSIGN(address, SocketAddress::of_socket(socket.get()), "listening");
     return std::unique_ptr<Listener>(std::make_unique<SocketListener>(
         std::move(socket),
         is_unix ? fmt::format("{}{}", kUnixPrefix, name)
-                : fmt::format("{}{}:{}", kTcpPrefix, without_zone(options_.host), port),
+                : fmt::format("{}{}:{}", kTcpPrefix, without_zone(options_.host), address.port()),
         options_));
   }
 

@@ -8,7 +8,7 @@
 #include "core/bytes.h"
 #include "transport/message/ucx/configuration.h"
 #include "transport/message/ucx/native_lanes.h"
-#include "transport/message/ucx/request.h"
+#include "transport/message/ucx/ucx_request.h"
 
 namespace memspan::ucx {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "core/trusted_networks.h"
+#include "net/trusted_networks.h"
 #include "transport/message/carrier.h"
 
 namespace memspan {

@@ -2,8 +2,9 @@
 // The carrier, and the only symbol that libmemspan_ucx.so exports.
 #include <fmt/format.h>
 
+#include "core/environment.h"
 #include "transport/message/ucx/ucx_carrier.h"
-#include "transport/message/ucx/worker.h"
+#include "transport/message/ucx/ucx_worker.h"
 #ifdef MEMSPAN_NATIVE_RMA
 #include "transport/message/ucx/lazy_native.h"
 #endif
@@ -28,7 +29,6 @@ class Native {
 #endif
 
 using ucx::Channel;
-using ucx::SocketAddress;
 using ucx::Worker;
 
 constexpr std::string_view kPrefix = "ucx:";
@@ -106,8 +106,7 @@ class UcxCarrier final : public Carrier {
 
   Result<std::unique_ptr<Listener>> listen() override {
     MEMSPAN_PASS(check_ucx_address(options_.trusted, options_.host));
-    MEMSPAN_TRY_ASSIGN(const SocketAddress at, SocketAddress::parse(options_.host, "0"),
-                       "listening");
+    MEMSPAN_TRY_ASSIGN(const SocketAddress at, SocketAddress::parse(options_.host, 0), "listening");
     MEMSPAN_TRY_ASSIGN(const int port, worker_->listen(at),
                        fmt::format("listening at {}", options_.host));
     return std::unique_ptr<Listener>(std::make_unique<UcxListener>(
@@ -124,8 +123,10 @@ class UcxCarrier final : public Carrier {
                       address));
     const std::string host = address.substr(kPrefix.size(), colon - kPrefix.size());
     MEMSPAN_PASS(check_ucx_address(options_.trusted, host));
+    MEMSPAN_TRY_ASSIGN(const std::int64_t port,
+                       parse_integer("the port", address.substr(colon + 1), 1, 65535), address);
     MEMSPAN_TRY_ASSIGN(const SocketAddress to,
-                       SocketAddress::parse(host, address.substr(colon + 1)), "connecting");
+                       SocketAddress::parse(host, static_cast<std::uint16_t>(port)), "connecting");
     MEMSPAN_TRY_ASSIGN(std::shared_ptr<Channel> channel, worker_->connect(to), address);
     return std::unique_ptr<Opening>(
         std::make_unique<UcxOpening>(worker_, std::move(channel), address));

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/metrics_server.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <deque>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/thread.h"
+#include "net/socket_address.h"
+
+namespace memspan {
+namespace {
+
+constexpr Duration kPauseWithoutDescriptors = std::chrono::milliseconds(200);
+constexpr std::string_view kEndOfRequest = "\r\n\r\n";
+
+Result<Fd> listen_at(const SocketAddress& where) {
+  Fd listener(socket(where.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!listener.is_valid()) return Status::from_errno("socket");
+  const int on = 1;
+  setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (bind(listener.get(), where.get(), where.length) != 0 || ::listen(listener.get(), 16) != 0)
+    return Status::from_errno("listening");
+  return listener;
+}
+
+std::string response(std::string_view status, std::string_view type, std::string_view body,
+                     bool has_body) {
+  return fmt::format(
+      "HTTP/1.1 {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}",
+      status, type, body.size(), has_body ? body : std::string_view());
+}
+
+std::string refusal(std::string_view status) {
+  return response(status, "text/plain; charset=utf-8", fmt::format("{}\n", status), true);
+}
+
+// The format escapes backslash, quote and end of line.
+std::string escaped(std::string_view value) {
+  std::string result;
+  for (const char letter : value) {
+    if (letter == '\\' || letter == '"') result += '\\';
+    if (letter == '\n')
+      result += "\\n";
+    else
+      result += letter;
+  }
+  return result;
+}
+
+}  // namespace
+
+struct MetricsServer::Connection {
+  Fd socket;
+  Clock::time_point until;
+  std::string request = {};
+  std::string answer = {};
+  std::size_t sent = 0;
+};
+
+Result<std::unique_ptr<MetricsServer>> MetricsServer::listen(const std::string& host,
+                                                             std::uint16_t port,
+                                                             MakeText make_text) {
+  const std::string where = fmt::format("metrics at {}:{}", host, port);
+  MEMSPAN_TRY_ASSIGN(SocketAddress address, SocketAddress::parse(host, port), where);
+  MEMSPAN_TRY_ASSIGN(Fd listener, listen_at(address), where);
+  MEMSPAN_TRY_ASSIGN(address, SocketAddress::of_socket(listener.get()), where);
+  std::unique_ptr<MetricsServer> server(new MetricsServer(
+      std::move(listener), address.port(), address.is_loopback(), std::move(make_text)));
+  MEMSPAN_TRY_ASSIGN(server->ends_, WakeEvent::create(), "serving metrics");
+  MEMSPAN_TRY_ASSIGN(server->thread_, start_thread("metrics", [it = server.get()] { it->run(); }),
+                     "serving metrics");
+  return server;
+}
+
+MetricsServer::MetricsServer(Fd listener, std::uint16_t port, bool is_loopback, MakeText make_text)
+    : listener_(std::move(listener)),
+      port_(port),
+      is_loopback_(is_loopback),
+      make_text_(std::move(make_text)) {}
+
+MetricsServer::~MetricsServer() {
+  if (!thread_.joinable()) return;
+  ends_.ring();
+  thread_.join();
+}
+
+void MetricsServer::run() {
+  std::deque<Connection> connections;  // the oldest first
+  Deadline paused = Deadline::after(Duration::zero());
+  std::vector<pollfd> polled;
+  while (true) {
+    polled = {{.fd = ends_.descriptor(), .events = POLLIN, .revents = 0},
+              {.fd = paused.has_passed() ? listener_.get() : -1, .events = POLLIN, .revents = 0}};
+    for (const Connection& one : connections) {
+      const short events = one.answer.empty() ? POLLIN : POLLOUT;
+      polled.push_back({.fd = one.socket.get(), .events = events, .revents = 0});
+    }
+    Deadline next = paused.has_passed() ? Deadline::never() : paused;
+    if (!connections.empty()) next = next.until(connections.front().until);
+    if (::poll(polled.data(), polled.size(), next.remaining_poll_ms()) < 0) continue;  // a signal
+    if (polled[0].revents != 0) return;
+    auto looked_at = polled.begin() + 2;
+    std::erase_if(connections, [&, now = Clock::now()](Connection& one) {
+      const short events = looked_at++->revents;
+      return now >= one.until || (events & (POLLERR | POLLHUP)) != 0 ||
+             (events != 0 && !serve(one));
+    });
+    if (polled[1].revents == 0) continue;
+    Fd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket.is_valid()) {
+      if (connections.size() >= kMostConnections) connections.pop_front();
+      connections.push_back({std::move(socket), Clock::now() + kPatience});
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+      paused = Deadline::after(kPauseWithoutDescriptors);  // its queue would wake us without end
+    }
+  }
+}
+
+bool MetricsServer::serve(Connection& connection) {
+  if (connection.answer.empty()) return read_request(connection);
+  const ssize_t sent = send(connection.socket.get(), connection.answer.data() + connection.sent,
+                            connection.answer.size() - connection.sent, MSG_NOSIGNAL);
+  if (sent < 0) return errno == EINTR || errno == EAGAIN;
+  connection.sent += static_cast<std::size_t>(sent);
+  return connection.sent < connection.answer.size();
+}
+
+bool MetricsServer::read_request(Connection& connection) {
+  char bytes[2048];
+  const ssize_t taken = recv(connection.socket.get(), bytes, sizeof bytes, 0);
+  if (taken < 0) return errno == EINTR || errno == EAGAIN;
+  if (taken == 0) return false;
+  connection.request.append(bytes, static_cast<std::size_t>(taken));
+  if (connection.request.find(kEndOfRequest) != std::string::npos)
+    connection.answer = answer_to(connection.request);
+  else if (connection.request.size() > kMostRequestBytes)
+    connection.answer = refusal("431 Request Header Fields Too Large");
+  return true;
+}
+
+std::string MetricsServer::answer_to(const std::string& request) {
+  const std::string_view line = std::string_view(request).substr(0, request.find("\r\n"));
+  const std::string_view method = line.substr(0, line.find(' '));
+  const std::string_view rest = line.substr(std::min(line.size(), method.size() + 1));
+  const std::string_view path = rest.substr(0, rest.find_first_of(" ?"));
+  if (method != "GET" && method != "HEAD") return refusal("405 Method Not Allowed");
+  if (path != "/metrics") return refusal("404 Not Found");
+  return response("200 OK", "text/plain; version=0.0.4; charset=utf-8", text(), method == "GET");
+}
+
+const std::string& MetricsServer::text() {
+  const auto now = Clock::now();
+  if (text_.empty() || now >= made_ + kFreshness) {
+    text_ = make_text_();
+    made_ = now;
+  }
+  return text_;
+}
+
+void MetricsText::begin(std::string_view name, Type type, std::string_view help) {
+  name_ = name;
+  text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name,
+                       type == Type::kCounter ? "counter" : "gauge");
+}
+
+void MetricsText::add(Labels labels, double value) {
+  text_ += name_;
+  std::string_view before = "{";
+  for (const auto& [name, text] : labels) {
+    text_ += fmt::format("{}{}=\"{}\"", before, name, escaped(text));
+    before = ",";
+  }
+  text_ += fmt::format("{} {}\n", labels.size() == 0 ? "" : "}", value);
+}
+
+}  // namespace memspan

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/own_addresses.h"
+
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "core/environment.h"
+#include "core/fd.h"
+#include "net/resolver.h"
+
+namespace memspan {
+namespace {
+
+// A name server that has not answered by then is as good as none.
+constexpr auto kPatienceWithNames = std::chrono::seconds(5);
+
+// Visits the addresses of this host until `visit(entry, text)` returns true.
+template <typename Visit>
+void visit_addresses(Visit visit) {
+  ifaddrs* found = nullptr;
+  if (getifaddrs(&found) != 0) return;
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(found, freeifaddrs);
+  for (const ifaddrs* each = found; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || (each->ifa_flags & IFF_UP) == 0) continue;
+    const int family = each->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    const std::string text = SocketAddress::of(*each->ifa_addr).host();
+    if (!text.empty() && visit(*each, text)) return;
+  }
+}
+
+// The address of the first wanted interface, IPv4 before IPv6. Skips addresses that are valid only
+// with the interface's name after them.
+template <typename IsWanted>
+std::optional<std::string> first_of(AddressFamily family, IsWanted is_wanted) {
+  std::string name;
+  std::optional<std::string> found;
+  visit_addresses([&](const ifaddrs& each, const std::string& text) {
+    const bool is_v4 = each.ifa_addr->sa_family == AF_INET;
+    const bool is_link_local = text.find('%') != std::string::npos;
+    if (is_link_local || family == (is_v4 ? AddressFamily::kIpv6 : AddressFamily::kIpv4) ||
+        (found && (!is_v4 || name != each.ifa_name)) || !is_wanted(each))
+      return false;
+    name = each.ifa_name;
+    found = text;
+    return is_v4;
+  });
+  return found;
+}
+
+bool begins_with(std::string_view text, std::string_view prefix) {
+  return text.substr(0, prefix.size()) == prefix;
+}
+
+bool leads_to_other_hosts(const ifaddrs& interface) {
+  static constexpr std::array<std::string_view, 6> kNot = {"docker", "veth", "br-",
+                                                           "virbr",  "tun",  "tap"};
+  return (interface.ifa_flags & IFF_LOOPBACK) == 0 &&
+         std::none_of(kNot.begin(), kNot.end(), [&](std::string_view prefix) {
+           return begins_with(interface.ifa_name, prefix);
+         });
+}
+
+}  // namespace
+
+bool is_numeric_address(const std::string& text) {
+  return SocketAddress::parse(text, 0).is_ok();
+}
+
+// Connecting a datagram socket only looks up the route.
+std::optional<std::string> address_towards(const Endpoint& there) {
+  const auto found = resolve(there, Deadline::after(kPatienceWithNames));
+  if (!found.is_ok()) return std::nullopt;
+  for (const SocketAddress& each : *found) {
+    const Fd socket(::socket(each.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    SocketAddress own;
+    if (socket.is_valid() && connect(socket.get(), each.get(), each.length) == 0 &&
+        getsockname(socket.get(), own.get(), &own.length) == 0)
+      return own.host();
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> first_address() {
+  if (auto address = address_of_interfaces("", AddressFamily::kAny)) return address;
+  return first_of(AddressFamily::kAny,
+                  [](const ifaddrs& each) { return (each.ifa_flags & IFF_LOOPBACK) == 0; });
+}
+
+std::optional<std::string> address_for_other_hosts(const Endpoint& there) {
+  // A host's own name often means its loopback.
+  auto own = address_towards(there);
+  if (own && own->rfind("127.", 0) != 0 && *own != "::1") return own;
+  return first_address();
+}
+
+std::string interface_of(const std::string& address) {
+  std::string name;
+  visit_addresses([&](const ifaddrs& each, const std::string& text) {
+    if (text == address) name = each.ifa_name;
+    return text == address;
+  });
+  return name;
+}
+
+Result<std::optional<std::string>> named_address(const char* variable) {
+  const std::optional<std::string> text = environment(variable);
+  if (!text || is_numeric_address(*text)) return text;
+  auto address =
+      first_of(AddressFamily::kAny, [&](const ifaddrs& each) { return *text == each.ifa_name; });
+  if (address) return address;
+  return Status(Code::kInvalidArgument,
+                fmt::format("{} is \"{}\"; allowed are a numeric address and an interface of this "
+                            "host that has one",
+                            variable, *text));
+}
+
+std::optional<std::string> address_of_interfaces(std::string_view prefix, AddressFamily family) {
+  return first_of(family, [&](const ifaddrs& each) {
+    return prefix.empty() ? leads_to_other_hosts(each) : begins_with(each.ifa_name, prefix);
+  });
+}
+
+}  // namespace memspan

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The addresses of this host's interfaces, as numeric text.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/status.h"
+#include "net/endpoint.h"
+
+namespace memspan {
+
+// Also with an interface of this host, as in "fe80::1%eth0".
+bool is_numeric_address(const std::string& text);
+
+// The address from which this host would connect to `there`, which is resolved; nullopt without a
+// route. Sends nothing.
+std::optional<std::string> address_towards(const Endpoint& there);
+
+// address_of_interfaces() with an empty prefix. If by their names no interfaces lead to other
+// hosts, the first address that is not a loopback's.
+std::optional<std::string> first_address();
+
+// The address of this host that is used to reach `there`, else the first one; never a loopback's.
+// nullopt without one.
+std::optional<std::string> address_for_other_hosts(const Endpoint& there);
+
+// The interface with that address; empty if no interface has it.
+std::string interface_of(const std::string& address);
+
+// Reads an environment variable that is a numeric address or an interface of this host. An
+// interface gives its first IPv4 address, else its first IPv6 address. nullopt if it is not set.
+Result<std::optional<std::string>> named_address(const char* variable);
+
+// Which addresses count.
+enum class AddressFamily { kAny, kIpv4, kIpv6 };
+
+// The address of the first interface, in the kernel's order, that is up and whose name begins with
+// `prefix`; kAny prefers IPv4. An empty prefix skips those that lead to no other host: loopbacks,
+// bridges and virtual wires of containers and machines, tunnels.
+std::optional<std::string> address_of_interfaces(std::string_view prefix, AddressFamily family);
+
+}  // namespace memspan

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/socket_address.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+
+namespace memspan {
+namespace {
+
+const sockaddr_in& v4(const SocketAddress& address) {
+  return reinterpret_cast<const sockaddr_in&>(address.storage);
+}
+const sockaddr_in6& v6(const SocketAddress& address) {
+  return reinterpret_cast<const sockaddr_in6&>(address.storage);
+}
+
+}  // namespace
+
+Result<SocketAddress> SocketAddress::parse(const std::string& host, std::uint16_t port) {
+  SocketAddress address;
+  auto& four = reinterpret_cast<sockaddr_in&>(address.storage);
+  if (::inet_pton(AF_INET, host.c_str(), &four.sin_addr) == 1) {
+    four.sin_family = AF_INET;
+    address.length = sizeof four;
+  } else {
+    address.storage = {};
+    auto& six = reinterpret_cast<sockaddr_in6&>(address.storage);
+    const std::size_t percent = host.find('%');
+    if (percent != std::string::npos)
+      six.sin6_scope_id = ::if_nametoindex(host.c_str() + percent + 1);
+    if ((percent != std::string::npos && six.sin6_scope_id == 0) ||
+        ::inet_pton(AF_INET6, host.substr(0, percent).c_str(), &six.sin6_addr) != 1)
+      return Status(Code::kInvalidArgument,
+                    fmt::format("\"{}\" is not a numeric address of IPv4 or IPv6", host));
+    six.sin6_family = AF_INET6;
+    address.length = sizeof six;
+  }
+  address.set_port(port);
+  return address;
+}
+
+SocketAddress SocketAddress::of(const sockaddr& from) {
+  SocketAddress address;
+  address.length = from.sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  std::memcpy(&address.storage, &from, address.length);
+  return address;
+}
+
+Result<SocketAddress> SocketAddress::of_socket(int socket) {
+  SocketAddress address;
+  if (::getsockname(socket, address.get(), &address.length) != 0)
+    return Status::from_errno("getsockname");
+  return address;
+}
+
+bool SocketAddress::is_loopback() const {
+  if (family() == AF_INET) return (ntohl(v4(*this).sin_addr.s_addr) >> 24) == 127;
+  return family() == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6(*this).sin6_addr);
+}
+
+bool SocketAddress::is_link_local() const {
+  return family() == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6(*this).sin6_addr);
+}
+
+std::uint16_t SocketAddress::port() const {
+  return ntohs(family() == AF_INET ? v4(*this).sin_port : v6(*this).sin6_port);
+}
+
+void SocketAddress::set_port(std::uint16_t port) {
+  if (family() == AF_INET)
+    reinterpret_cast<sockaddr_in&>(storage).sin_port = htons(port);
+  else
+    reinterpret_cast<sockaddr_in6&>(storage).sin6_port = htons(port);
+}
+
+std::string SocketAddress::host() const {
+  char text[NI_MAXHOST];
+  if (!is_ip() || ::getnameinfo(get(), length, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0)
+    return {};
+  return text;
+}
+
+}  // namespace memspan

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/tcp.h"
+
+#include <fmt/format.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/environment.h"
+#include "core/interrupt.h"
+#include "core/log.h"
+#include "core/remedy.h"
+#include "net/dial.h"
+#include "net/resolver.h"
+
+namespace memspan {
+namespace {
+
+// A listener waits no longer than this for the address of its name: a cluster may know it only
+// after its process has started, and a name server may not respond.
+constexpr Duration kNamePatience = std::chrono::seconds(10);
+constexpr Duration kNamePause = std::chrono::milliseconds(200);
+
+Status unavailable(const Endpoint& endpoint, std::string_view what, int error) {
+  const Status why = Status::from_errno(fmt::format("{} {}", what, endpoint.to_string()), error);
+  return {Code::kUnavailable, why.message()};
+}
+
+// The addresses of the interface of that name, IPv4 first; none when there is no such interface.
+std::vector<SocketAddress> addresses_of_interface(const Endpoint& endpoint) {
+  std::vector<SocketAddress> addresses;
+  ifaddrs* list = nullptr;
+  if (if_nametoindex(endpoint.host.c_str()) == 0 || getifaddrs(&list) != 0) return addresses;
+  std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, &freeifaddrs);
+  for (int family : {AF_INET, AF_INET6})
+    for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+      if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != family ||
+          endpoint.host != entry->ifa_name)
+        continue;
+      addresses.push_back(SocketAddress::of(*entry->ifa_addr));
+      addresses.back().set_port(endpoint.port);
+    }
+  return addresses;
+}
+
+Fd open_socket(const SocketAddress& address) {
+  return Fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+// 0 or an errno. With SO_REUSEADDR the port of a job that just ended is free at once.
+int bind_and_listen(int socket, const SocketAddress& address) {
+  const int on = 1;
+  if (::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return errno;
+  if (::bind(socket, address.get(), address.length) != 0) return errno;
+  return ::listen(socket, SOMAXCONN) == 0 ? 0 : errno;
+}
+
+MEMSPAN_REMEDY(kCannotListen, "cannot-listen",
+               "The port is in use, or the address does not belong to this host.",
+               "Look at `ss -ltnp` and `ip -brief addr`, and choose another port or address.");
+
+MEMSPAN_REMEDY(
+    kNameIsLoopback, "name-is-loopback",
+    "The line of /etc/hosts for the store's host has a loopback address (127.0.1.1 on Debian).",
+    "Pass the address or interface that other hosts reach, or correct /etc/hosts.");
+
+// As opposed to an address, and to the names of every host's own loopback address.
+bool is_host_name(const std::string& host) {
+  return !SocketAddress::parse(host, 0).is_ok() && host.find("localhost") == std::string::npos &&
+         host.find("loopback") == std::string::npos;
+}
+
+Result<std::vector<SocketAddress>> resolve_patiently(const Endpoint& endpoint) {
+  const Deadline deadline = Deadline::after(kNamePatience);
+  for (bool has_told = false;; has_told = true) {
+    auto addresses = resolve(endpoint, deadline);
+    if (addresses.code() != Code::kUnavailable || deadline.has_passed()) return addresses;
+    if (!has_told)
+      log_line(LogLevel::kWarn,
+               fmt::format("waiting {:.0f} s for the address to listen at: {}",
+                           to_seconds(kNamePatience), addresses.status().message()));
+    const Deadline next = until_next_look(deadline.within(kNamePause));
+    static_cast<void>(::poll(nullptr, 0, std::max(next.remaining_poll_ms(), 0)));
+    if (is_interrupted()) return interruption();
+  }
+}
+
+Result<TcpListener> listen_at(const Endpoint& endpoint, const SocketAddress& address) {
+  TcpListener listener{.socket = open_socket(address), .endpoint = endpoint};
+  if (!listener.socket.is_valid()) return unavailable(endpoint, "opening a socket for", errno);
+  if (int error = bind_and_listen(listener.socket.get(), address); error != 0) {
+    const Status failed = Status::from_errno("listening at " + endpoint.to_string(), error);
+    const Code code = error == EADDRINUSE      ? Code::kUnavailable
+                      : error == EADDRNOTAVAIL ? Code::kUnreachable
+                                               : failed.code();
+    return Status(code, failed.message() + kCannotListen);
+  }
+  MEMSPAN_TRY_ASSIGN(const SocketAddress local, SocketAddress::of_socket(listener.socket.get()),
+                     "listening");
+  listener.endpoint = {local.host(), local.port()};
+  return listener;
+}
+
+// Asks the kernel: only an address of this host can be bound.
+bool is_of_this_host(SocketAddress address) {
+  if (address.is_loopback()) return true;
+  address.set_port(0);
+  const Fd socket = open_socket(address);
+  return socket.is_valid() && ::bind(socket.get(), address.get(), address.length) == 0;
+}
+
+Result<TcpConnection> connect_to(const Endpoint& endpoint, const SocketAddress& address,
+                                 const Deadline& deadline) {
+  Dialled dialled = dial(address.get(), address.length, deadline);
+  if (dialled.error != 0) return unavailable(endpoint, "connecting to", dialled.error);
+  TcpConnection connection{.socket = std::move(dialled.socket), .peer = {}};
+  tune_connection(connection.socket.get());
+  connection.peer = {address.host(), address.port()};
+  connection.is_loopback = address.is_loopback();
+  connection.is_local = is_of_this_host(address);
+  return connection;
+}
+
+}  // namespace
+
+Result<TcpListener> listen_tcp(const Endpoint& endpoint) {
+  std::vector<SocketAddress> addresses = addresses_of_interface(endpoint);
+  if (addresses.empty()) {
+    MEMSPAN_TRY_ASSIGN(addresses, resolve_patiently(endpoint), "listening");
+    // /etc/hosts may have this host's name at 127.0.1.1, which other hosts cannot reach.
+    std::stable_partition(addresses.begin(), addresses.end(),
+                          [](const SocketAddress& address) { return !address.is_loopback(); });
+    if (addresses.front().is_loopback() && is_host_name(endpoint.host))
+      log_line(LogLevel::kWarn,
+               fmt::format("{} is {} on this host, so that no other host can connect{}",
+                           endpoint.host, addresses.front().host(), kNameIsLoopback));
+  }
+  // With SO_REUSEADDR the kernel may pick a port at which another process starts to listen first.
+  // Then try again.
+  const int attempts = endpoint.port == 0 ? 8 : 1;
+  Status last;
+  for (int attempt = 0; attempt < attempts; ++attempt)
+    for (const SocketAddress& address : addresses) {
+      auto listener = listen_at(endpoint, address);
+      if (listener.is_ok()) return listener;
+      last = listener.status();
+    }
+  return last;
+}
+
+Result<TcpConnection> connect_tcp(const Endpoint& endpoint, Deadline deadline) {
+  MEMSPAN_TRY_ASSIGN(std::vector<SocketAddress> addresses, resolve(endpoint, deadline),
+                     "connecting");
+  Status last;
+  for (const SocketAddress& address : addresses) {
+    auto connection = connect_to(endpoint, address, deadline);
+    if (connection.is_ok()) return connection;
+    last = connection.status();
+  }
+  return last;
+}
+
+std::string peer_address(int socket) {
+  SocketAddress peer;
+  return ::getpeername(socket, peer.get(), &peer.length) == 0 ? peer.host() : std::string();
+}
+
+bool has_local_peer(int socket) {
+  SocketAddress peer;
+  if (::getpeername(socket, peer.get(), &peer.length) != 0) return false;
+  return !peer.is_ip() || is_of_this_host(peer);
+}
+
+void tune_connection(int socket) {
+  const int on = 1;
+  ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  // Detects a peer host that lost power while data is on its way to it.
+  const auto ms = static_cast<unsigned>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(kTcpPatience).count());
+  ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
+}
+
+}  // namespace memspan

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/unix_socket.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstddef>
+#include <cstring>
+
+#include "core/poll.h"
+
+namespace memspan {
+namespace {
+
+constexpr int kBacklog = 128;
+
+struct Address {
+  sockaddr_un native{};
+  socklen_t length = 0;
+};
+
+Result<Address> abstract_address(std::string_view name) {
+  Address address;
+  address.native.sun_family = AF_UNIX;
+  if (name.empty() || name.size() >= sizeof address.native.sun_path)
+    return Status(Code::kInvalidArgument, "the name of a Unix socket must have 1 to 107 bytes");
+  std::memcpy(address.native.sun_path + 1, name.data(), name.size());
+  address.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  return address;
+}
+
+Result<Fd> make_socket(int how) {
+  Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | how, 0));
+  if (!socket.is_valid()) return Status::from_errno("making a Unix socket");
+  return socket;
+}
+
+Status wait_readable(const Fd& socket, Deadline deadline) {
+  pollfd polled{socket.get(), POLLIN, 0};
+  return poll_ready({&polled, 1}, deadline, "nothing arrived on the Unix socket in time");
+}
+
+void collect_descriptors(msghdr& header, std::vector<Fd>& into) {
+  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int descriptor = -1;
+      std::memcpy(&descriptor, CMSG_DATA(part) + i * sizeof(int), sizeof(int));
+      into.emplace_back(descriptor);
+    }
+  }
+}
+
+}  // namespace
+
+Result<Fd> unix_listen(std::string_view name) {
+  MEMSPAN_TRY_ASSIGN(Address address, abstract_address(name), "listening");
+  MEMSPAN_TRY_ASSIGN(Fd socket, make_socket(0), "listening");
+  if (bind(socket.get(), reinterpret_cast<sockaddr*>(&address.native), address.length) != 0)
+    return Status::from_errno("binding a Unix socket");
+  if (listen(socket.get(), kBacklog) != 0) return Status::from_errno("listening on a Unix socket");
+  return socket;
+}
+
+Result<Fd> unix_connect_now(std::string_view name) {
+  MEMSPAN_TRY_ASSIGN(Address address, abstract_address(name), "connecting");
+  MEMSPAN_TRY_ASSIGN(Fd socket, make_socket(SOCK_NONBLOCK), "connecting");
+  while (connect(socket.get(), reinterpret_cast<sockaddr*>(&address.native), address.length) != 0) {
+    if (errno == EAGAIN) return Status(Code::kTimeout, "too many wait at the Unix socket");
+    if (errno != EINTR) return Status::from_errno("connecting to a Unix socket");
+  }
+  return socket;
+}
+
+Result<Fd> unix_accept(const Fd& listener, Deadline deadline) {
+  while (true) {
+    MEMSPAN_TRY(wait_readable(listener, deadline), "accepting");
+    Fd socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (socket.is_valid()) return socket;
+    if (errno != EINTR && errno != ECONNABORTED)
+      return Status::from_errno("accepting on a Unix socket");
+  }
+}
+
+namespace {
+
+Result<ucred> peer_of(const Fd& socket) {
+  ucred credentials{};
+  socklen_t length = sizeof credentials;
+  if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
+    return Status::from_errno("asking for the process at the other end of a Unix socket");
+  return credentials;
+}
+
+}  // namespace
+
+Result<uid_t> unix_peer_user(const Fd& socket) {
+  auto peer = peer_of(socket);
+  if (!peer.is_ok()) return peer.status();
+  return peer->uid;
+}
+
+Result<pid_t> unix_peer_process(const Fd& socket) {
+  auto peer = peer_of(socket);
+  if (!peer.is_ok()) return peer.status();
+  return peer->pid > 0 ? peer->pid : -1;
+}
+
+Status unix_send(const Fd& socket, std::string_view bytes, const std::vector<int>& descriptors) {
+  if (bytes.size() > kMostUnixBytes || descriptors.size() > kMostUnixDescriptors)
+    return {Code::kInvalidArgument, "a message over a Unix socket is too long"};
+  iovec piece{const_cast<char*>(bytes.data()), bytes.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMostUnixDescriptors * sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &piece;
+  header.msg_iovlen = 1;
+  if (!descriptors.empty()) {
+    header.msg_control = control;
+    header.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
+    cmsghdr* part = CMSG_FIRSTHDR(&header);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(descriptors.size() * sizeof(int));
+    std::memcpy(CMSG_DATA(part), descriptors.data(), descriptors.size() * sizeof(int));
+  }
+  while (sendmsg(socket.get(), &header, MSG_NOSIGNAL) < 0)
+    if (errno != EINTR) return Status::from_errno("sending over a Unix socket");
+  return Status::ok();
+}
+
+Result<UnixMessage> unix_receive(const Fd& socket, Deadline deadline) {
+  MEMSPAN_TRY(wait_readable(socket, deadline), "receiving");
+  UnixMessage message;
+  message.bytes.resize(kMostUnixBytes);
+  iovec piece{message.bytes.data(), message.bytes.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(kMostUnixDescriptors * sizeof(int))] = {};
+  msghdr header{};
+  header.msg_iov = &piece;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof control;
+  ssize_t got = 0;
+  do got = recvmsg(socket.get(), &header, MSG_CMSG_CLOEXEC);
+  while (got < 0 && errno == EINTR);
+  if (got < 0) return Status::from_errno("receiving from a Unix socket");
+  collect_descriptors(header, message.descriptors);
+  if (got == 0) return Status(Code::kUnavailable, "the other end of the Unix socket was closed");
+  message.bytes.resize(static_cast<std::size_t>(got));
+  return message;
+}
+
+}  // namespace memspan

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/counters.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "core/environment.h"
+#include "core/lifetime.h"
+#include "core/log.h"
+#include "core/mutex.h"
+#include "core/pages.h"
+#include "observe/call_table.h"
+#include "observe/counters_metrics.h"
+#include "observe/stacks.h"
+#include "observe/trace.h"
+
+namespace memspan {
+
+constinit Recording recording{};
+constinit thread_local ThreadCounters* own_thread_counters = nullptr;
+
+namespace {
+
+// Set once; the mapping at that address changes.
+constinit std::atomic<CountersRegion*> the_region{nullptr};
+
+struct Published {
+  Mutex mutex;
+  // Held while threads take or return slots, or all slots move. Locked after `mutex`.
+  Mutex slots;
+  std::optional<Pages> pages MEMSPAN_GUARDED_BY(mutex);
+  std::unique_ptr<MetricsServer> metrics MEMSPAN_GUARDED_BY(mutex);
+  std::unique_ptr<CallTableFile> table MEMSPAN_GUARDED_BY(mutex);
+  int listed MEMSPAN_GUARDED_BY(mutex) = 0;
+};
+Published& published = *new Published;
+
+// For threads without a slot: they overwrite each other's counts, which are never read.
+constinit ThreadCounters spilled{};
+
+std::size_t mapped_bytes() {
+  return align_up(sizeof(CountersRegion), page_size());
+}
+
+Status map_at(void* place, int fixed, int descriptor) {
+  const int flags = fixed | (descriptor < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED);
+  void* const mapped = mmap(place, mapped_bytes(), PROT_READ | PROT_WRITE, flags, descriptor, 0);
+  if (mapped == MAP_FAILED) return Status::from_errno("mmap");
+  if (fixed == 0) the_region.store(static_cast<CountersRegion*>(mapped), std::memory_order_release);
+  return Status::ok();
+}
+
+// Keeps the counts. No thread is in a call that counts, but threads may begin and end.
+Status put_at(CountersRegion& region, int descriptor) {
+  MutexLock lock(published.slots);
+  const auto kept = std::make_unique<std::byte[]>(mapped_bytes());
+  std::memcpy(kept.get(), static_cast<void*>(&region), mapped_bytes());
+  MEMSPAN_PASS(map_at(&region, MAP_FIXED, descriptor));
+  std::memcpy(static_cast<void*>(&region), kept.get(), mapped_bytes());
+  return Status::ok();
+}
+
+// So that the child finds a consistent state.
+void lock_for_fork() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+  published.mutex.lock();
+  published.slots.lock();
+}
+
+void unlock_in_parent() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+  published.slots.unlock();
+  published.mutex.unlock();
+}
+
+// The child counts from zero and writes nothing into its parent's region.
+void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+  published.pages.reset();
+  // Not destroyed: their threads do not exist in the child and may have left them half changed.
+  [[maybe_unused]] static MetricsServer* metrics_of_parent = nullptr;
+  [[maybe_unused]] static CallTableFile* table_of_parent = nullptr;
+  if (published.metrics != nullptr)
+    (metrics_of_parent = published.metrics.release())->forget_in_child();
+  table_of_parent = published.table.release();
+  forget_call_table_in_child();
+  new (&published) Published;
+  own_thread_counters = nullptr;
+  forget_trace_in_child();
+  static_cast<void>(map_at(the_region.load(), MAP_FIXED, -1));
+}
+
+Status show(CountersRegion& region) MEMSPAN_REQUIRES(published.mutex) {
+  auto pages = Pages::create(mapped_bytes(), kCountersLabel);
+  if (!pages.is_ok()) return pages.status();
+  MEMSPAN_PASS(put_at(region, pages->descriptor()));
+  region.header.version = kCountersVersion;
+  region.header.process = getpid();
+  region.header.magic = kCountersMagic;
+  published.pages = std::move(pages).value();
+  return Status::ok();
+}
+
+Status read_settings(CountersRegion& region, bool has_table) {
+  auto counts = environment_integer("MEMSPAN_COUNTERS", 0, 1);
+  if (!counts.is_ok()) return counts.status();
+  const bool traces = read_trace_settings();
+  const bool is_on = traces || has_table || counts->value_or(0) == 1;
+  recording.traces.store(traces, std::memory_order_relaxed);
+  recording.tables.store(has_table, std::memory_order_relaxed);
+  recording.only_counts.store(is_on && !traces && !has_table, std::memory_order_relaxed);
+  recording.is_on.store(is_on, std::memory_order_relaxed);
+  region.header.counts_calls.store(is_on ? 1 : 0, std::memory_order_relaxed);
+  return Status::ok();
+}
+
+int free_slot(const CountersRegion& region) {
+  for (std::size_t i = 0; i < kMostListed; ++i)
+    if (region.members[i].kind.load(std::memory_order_relaxed) == MemberKind::kNone)
+      return static_cast<int>(i);
+  return -1;
+}
+
+// When the thread ends.
+void give_slot_back() {
+  // The main thread runs on after this: it leaves its job in an exit handler, perhaps waiting.
+  if (syscall(SYS_gettid) == getpid()) return;
+  MutexLock lock(published.slots);
+  // A child of fork() may end without a slot of its own.
+  if (own_thread_counters != nullptr && own_thread_counters != &spilled)
+    own_thread_counters->thread.store(0, std::memory_order_relaxed);
+  own_thread_counters = &spilled;  // for what its other destructors call
+}
+
+// The table is written once more when a process ends without leaving its jobs.
+void end_at_exit() {
+  MutexLock lock(published.mutex);
+  published.metrics.reset();
+  published.table.reset();
+}
+
+}  // namespace
+
+std::string_view name_of(CallKind kind) {
+  constexpr std::array<std::string_view, kCallKinds> kNames{
+      "put", "get", "atomic", "signal", "collective", "copy", "transfer"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name_of(MemberKind kind) {
+  constexpr std::array<std::string_view, 4> kNames{"none", "job", "pool", "endpoint"};
+  const auto number = static_cast<std::size_t>(kind);
+  return number < kNames.size() ? kNames[number] : "unknown";
+}
+
+void ThreadCounters::begin_wait(const char* call, std::uint64_t since_ns) {
+  char text[sizeof what] = {};
+  std::copy_n(call, std::min(strlen(call), sizeof text - 1), text);
+  for (std::size_t i = 0; i < std::size(what); ++i) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text + i * sizeof word, sizeof word);
+    what[i].store(word, std::memory_order_relaxed);
+  }
+  awaited.store(kNobodyNamed, std::memory_order_relaxed);
+  waiting_since.store(since_ns, std::memory_order_release);  // pairs with readers' acquire
+}
+
+ThreadCounters& take_thread_counters() {
+  CountersRegion* const region = the_region.load(std::memory_order_acquire);
+  if (region == nullptr) return spilled;
+  at_thread_end(give_slot_back);
+  MutexLock lock(published.slots);
+  const auto thread = static_cast<std::int32_t>(syscall(SYS_gettid));
+  for (std::uint32_t i = 0; i < kMostCountedThreads; ++i) {
+    // The slot of an ended thread is reused, and its counts continue.
+    if (region->threads[i].thread.load(std::memory_order_relaxed) != 0) continue;
+    region->threads[i].thread.store(thread, std::memory_order_relaxed);
+    std::atomic<std::uint32_t>& used = region->header.threads;
+    used.store(std::max(used.load(std::memory_order_relaxed), i + 1), std::memory_order_relaxed);
+    return *(own_thread_counters = &region->threads[i]);
+  }
+  region->header.uncounted.fetch_add(1, std::memory_order_relaxed);
+  return *(own_thread_counters = &spilled);
+}
+
+const CountersRegion* own_counters() {
+  return the_region.load(std::memory_order_acquire);
+}
+
+void count_stack_request() {
+  CountersRegion* const region = the_region.load(std::memory_order_acquire);
+  if (region != nullptr) region->header.stack_requests.fetch_add(1, std::memory_order_relaxed);
+}
+
+Result<ListedMember> ListedMember::list(MemberKind kind, std::string_view name, int rank,
+                                        int size) {
+  MutexLock lock(published.mutex);
+  if (the_region.load() == nullptr) {
+    MEMSPAN_TRY(map_at(nullptr, 0, -1), "taking memory for the counters");
+    pthread_atfork(lock_for_fork, unlock_in_parent, forget_in_child);
+    std::atexit(end_at_exit);
+  }
+  CountersRegion& region = *the_region.load();
+  if (published.listed == 0) {
+    if (rank <= 0)  // one warning is enough for a job
+      for (const std::string& line : removed_variables()) log_line(LogLevel::kWarn, line);
+    MEMSPAN_TRY_ASSIGN(auto table, CallTableFile::start_if_asked(), "reading the settings");
+    MEMSPAN_PASS(read_settings(region, table != nullptr));
+    MEMSPAN_PASS(answer_stack_requests(kind, rank));
+    set_trace_owner(kind, name, rank);
+    MEMSPAN_TRY_ASSIGN(published.metrics, serve_own_metrics(), "serving metrics");
+    published.table = std::move(table);
+    if (Status status = show(region); !status.is_ok())
+      log_line(LogLevel::kWarn,
+               fmt::format("memspan-top will not see this process: {}", status.message()));
+  }
+  ++published.listed;
+  const int slot = free_slot(region);
+  if (slot < 0) return ListedMember(kUnlisted);
+  MemberSlot& member = region.members[slot];
+  std::memset(member.name, 0, sizeof member.name);
+  std::memcpy(member.name, name.data(), std::min(name.size(), sizeof member.name - 1));
+  member.rank.store(rank, std::memory_order_relaxed);
+  member.size.store(size, std::memory_order_relaxed);
+  member.memory_bytes.store(0, std::memory_order_relaxed);
+  member.memory_used.store(0, std::memory_order_relaxed);
+  member.kind.store(kind, std::memory_order_release);
+  return ListedMember(slot);
+}
+
+ListedMember::ListedMember(ListedMember&& other) noexcept
+    : slot_(std::exchange(other.slot_, kNone)) {}
+
+ListedMember& ListedMember::operator=(ListedMember&& other) noexcept {
+  std::swap(slot_, other.slot_);
+  return *this;
+}
+
+ListedMember::~ListedMember() {
+  if (slot_ == kNone) return;
+  MutexLock lock(published.mutex);
+  CountersRegion& region = *the_region.load();
+  if (slot_ >= 0) region.members[slot_].kind.store(MemberKind::kNone, std::memory_order_release);
+  if (published.listed == 0 || --published.listed > 0) return;
+  write_trace();
+  published.metrics.reset();
+  published.table.reset();
+  if (!published.pages) return;
+  static_cast<void>(put_at(region, -1));
+  published.pages.reset();
+}
+
+void ListedMember::set_memory(std::uint64_t bytes, std::uint64_t used) const {
+  if (slot_ < 0) return;
+  MemberSlot& member = the_region.load(std::memory_order_relaxed)->members[slot_];
+  member.memory_bytes.store(bytes, std::memory_order_relaxed);
+  member.memory_used.store(used, std::memory_order_relaxed);
+}
+
+}  // namespace memspan

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "observe/trace.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/environment.h"
+#include "core/lifetime.h"
+#include "core/log.h"
+#include "core/mutex.h"
+#include "core/output_file.h"
+#include "observe/trace_file.h"
+
+namespace memspan {
+namespace {
+
+constexpr std::size_t kMostEvents = 65536;  // of a thread, 40 bytes each
+constexpr std::size_t kMostRings = 256;
+constexpr std::uint8_t kWait = kCallKinds;  // in the place of a CallKind
+
+struct Event {
+  const char* name;
+  std::uint64_t begin;
+  std::uint64_t end;
+  std::uint64_t bytes;
+  std::int32_t peer;
+  std::uint8_t kind;
+};
+
+// The last events of a thread. Only write_trace() on another thread makes it wait.
+struct Ring {
+  explicit Ring(std::int64_t of_thread) : thread(of_thread) {}
+  const std::int64_t thread;
+  bool has_ended = false;                               // the thread; State::mutex protects it
+  Mutex mutex;                                          // taken after State::mutex
+  std::vector<Event> events MEMSPAN_GUARDED_BY(mutex);  // event i is at i modulo kMostEvents
+  std::uint64_t count MEMSPAN_GUARDED_BY(mutex) = 0;    // ever
+  std::uint64_t written MEMSPAN_GUARDED_BY(mutex) = 0;  // of them
+};
+
+struct State {
+  Mutex mutex;
+  std::string file MEMSPAN_GUARDED_BY(mutex);
+  std::vector<std::unique_ptr<Ring>> rings MEMSPAN_GUARDED_BY(mutex);  // the oldest first
+  TraceOwner owner MEMSPAN_GUARDED_BY(mutex);
+  bool has_wall_clock MEMSPAN_GUARDED_BY(mutex) = false;
+  std::atomic<std::uint64_t> unkept{0};  // events of threads without a ring
+};
+
+// Never destroyed: threads may end after the process's own objects.
+State& state() {
+  static State* const only = new State;
+  return *only;
+}
+
+constinit thread_local Ring* own_ring = nullptr;
+constinit thread_local bool has_no_ring = false;  // and gets none
+
+void end_ring() {
+  has_no_ring = true;  // what destructors do after this is not kept
+  if (own_ring == nullptr) return;
+  MutexLock lock(state().mutex);
+  std::exchange(own_ring, nullptr)->has_ended = true;
+}
+
+// If there are too many, drops the oldest ring of an ended thread with its unwritten events.
+Ring* make_ring() {
+  at_thread_end(end_ring);
+  State& its = state();
+  MutexLock lock(its.mutex);
+  if (its.rings.size() >= kMostRings) {
+    const auto oldest = std::find_if(its.rings.begin(), its.rings.end(),
+                                     [](const auto& ring) { return ring->has_ended; });
+    has_no_ring = oldest == its.rings.end();
+    if (has_no_ring) return nullptr;
+    {
+      MutexLock its_lock((*oldest)->mutex);
+      its.unkept.fetch_add((*oldest)->count - (*oldest)->written, std::memory_order_relaxed);
+    }
+    its.rings.erase(oldest);
+  }
+  its.rings.push_back(std::make_unique<Ring>(syscall(SYS_gettid)));
+  return own_ring = its.rings.back().get();
+}
+
+void add(const Event& event) {
+  Ring* ring = own_ring;
+  if (ring == nullptr && !has_no_ring) ring = make_ring();
+  if (ring == nullptr) {
+    state().unkept.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  MutexLock lock(ring->mutex);
+  if (ring->events.size() < kMostEvents)
+    ring->events.push_back(event);
+  else
+    ring->events[ring->count % kMostEvents] = event;
+  ++ring->count;
+}
+
+// Nanoseconds as JSON has them: in microseconds.
+std::string in_microseconds(std::uint64_t nanoseconds) {
+  return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
+}
+
+std::string line_of(const Event& event, int process, std::int64_t thread, std::int64_t shift) {
+  const bool is_wait = event.kind == kWait;
+  const std::string_view category = is_wait ? "wait" : name_of(static_cast<CallKind>(event.kind));
+  std::string arguments;
+  if (is_wait) {
+    if (event.peer != kNobodyNamed) arguments = fmt::format(R"("for":{})", event.peer);
+  } else {
+    arguments = fmt::format(R"("bytes":{})", event.bytes);
+    if (event.peer != kNobodyNamed) arguments += fmt::format(R"(,"peer":{})", event.peer);
+  }
+  return fmt::format(
+      R"({{"ph":"X","cat":"{}","name":"{}{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})",
+      category, is_wait ? "wait in " : "", event.name, process, thread,
+      in_microseconds(event.begin + static_cast<std::uint64_t>(shift)),
+      in_microseconds(event.end - event.begin), arguments);
+}
+
+// Appends the events of a ring that were not written yet; returns how many are lost.
+std::uint64_t take(Ring& ring, int process, std::int64_t shift, std::vector<std::string>& lines) {
+  MutexLock lock(ring.mutex);
+  const std::uint64_t unwritten = ring.count - ring.written;
+  const std::uint64_t lost = unwritten > kMostEvents ? unwritten - kMostEvents : 0;
+  for (ring.written += lost; ring.written < ring.count; ++ring.written)
+    lines.push_back(line_of(ring.events[ring.written % kMostEvents], process, ring.thread, shift));
+  return lost;
+}
+
+// The shift to times that a double holds to the nanosecond. They count from the start of the
+// previous million seconds, the same for processes that write at about the same time.
+std::int64_t wall_clock_shift() {
+  constexpr std::int64_t kPeriod = 1'000'000'000'000'000;
+  const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+  const std::int64_t wall =
+      std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count();
+  return wall % kPeriod + kPeriod - static_cast<std::int64_t>(nanoseconds_of(Clock::now()));
+}
+
+// Whether the file can be written, as things are now; nothing is made.
+Status check_place(const std::string& path) {
+  struct stat there {};
+  if (lstat(path.c_str(), &there) == 0) return open_output_file(path, O_RDWR, 0666).status();
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (access((folder + "/.").c_str(), W_OK | X_OK) == 0) return Status::ok();
+  return Status::from_errno(fmt::format("the folder {}", folder));
+}
+
+// One warning for a whole job or pool, at its start: the end may be hours away.
+void warn_of_place(const std::string& pattern, const TraceOwner& owner) {
+  if (pattern.empty() || owner.rank != 0) return;
+  const std::string path = trace_path(pattern, owner);
+  if (const Status place = check_place(path); !place.is_ok())
+    log_line(LogLevel::kWarn,
+             fmt::format("MEMSPAN_TRACE: {} cannot be written, so the trace will be lost: {}", path,
+                         place.message()));
+}
+
+}  // namespace
+
+bool read_trace_settings() {
+  State& its = state();
+  MutexLock lock(its.mutex);
+  its.file = environment_or("MEMSPAN_TRACE", "");
+  its.owner = {};
+  its.has_wall_clock = false;
+  return !its.file.empty();
+}
+
+void set_trace_owner(MemberKind kind, std::string_view name, int rank) {
+  State& its = state();
+  MutexLock lock(its.mutex);
+  its.owner = {.kind = kind, .name = std::string(name), .rank = rank};
+  its.has_wall_clock = kind == MemberKind::kPool;  // whose members may be on any host
+  warn_of_place(its.file, its.owner);
+}
+
+void use_wall_clock_in_trace() {
+  State& its = state();
+  MutexLock lock(its.mutex);
+  its.has_wall_clock = true;
+}
+
+void trace_call(CallKind kind, const char* call, int peer, std::uint64_t bytes,
+                std::uint64_t begin_ns) {
+  add({.name = call,
+       .begin = begin_ns,
+       .end = nanoseconds_of(Clock::now()),
+       .bytes = bytes,
+       .peer = peer,
+       .kind = static_cast<std::uint8_t>(kind)});
+}
+
+void trace_wait(const char* call, int awaited, std::uint64_t begin_ns, std::uint64_t end_ns) {
+  add({.name = call, .begin = begin_ns, .end = end_ns, .bytes = 0, .peer = awaited, .kind = kWait});
+}
+
+void write_trace() {
+  if (!recording.traces.load(std::memory_order_relaxed)) return;
+  State& its = state();
+  MutexLock lock(its.mutex);
+  if (its.file.empty() || its.owner.kind == MemberKind::kNone) return;
+  const int process = trace_process_of(its.owner);
+  const std::int64_t shift = its.has_wall_clock ? wall_clock_shift() : 0;
+  std::vector<std::string> lines;
+  std::uint64_t lost = its.unkept.exchange(0);
+  for (const std::unique_ptr<Ring>& ring : its.rings) lost += take(*ring, process, shift, lines);
+  if (lines.empty()) return;
+  const Status written = append_to_trace(its.file, its.owner, lines, lost);
+  if (!written.is_ok())
+    log_line(LogLevel::kWarn, fmt::format("the trace is lost: {}", written.message()));
+}
+
+void forget_trace_in_child() {
+  own_ring = nullptr;
+  has_no_ring = false;
+  new (&state()) State;  // the parent's threads may hold it; its rings are not ours to free
+}
+
+}  // namespace memspan

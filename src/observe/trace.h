@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timeline that MEMSPAN_TRACE asks for, in the trace-event format that Perfetto and Chrome
+// read: ranks as processes, threads as tracks, each call and each wait an event with its bytes and
+// peer.
+//
+// A thread keeps its last events in a ring of its own. When the process leaves what it was a member
+// of it adds them to the file, which all processes of a job have in common: they take turns by a
+// lock on it, and it is whole after each. A process that is killed loses its own events, and only
+// those.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "observe/counters.h"
+
+namespace memspan {
+
+// Reads MEMSPAN_TRACE (a file, in which %r is the rank and %p the process number). True when there
+// is a file.
+bool read_trace_settings();
+
+// Whose timeline it is: the first membership of the process decides.
+void set_trace_owner(MemberKind kind, std::string_view name, int rank);
+// Time stamps of processes of several hosts are those of their wall clocks, which are as close to
+// each other as the hosts keep them; of one host, CLOCK_MONOTONIC's.
+void use_wall_clock_in_trace();
+
+// For the thread that did it. `call` lives for ever; times are of CLOCK_MONOTONIC.
+void trace_call(CallKind kind, const char* call, int peer, std::uint64_t bytes,
+                std::uint64_t begin_ns);
+void trace_wait(const char* call, int awaited, std::uint64_t begin_ns, std::uint64_t end_ns);
+
+// Adds the recorded events to the file and forgets them. Logs failures. Thread-safe.
+void write_trace();
+// In a child of fork(), whose parent writes it.
+void forget_trace_in_child();
+
+}  // namespace memspan

@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/client_connection.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <chrono>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "core/interrupt.h"
+#include "core/log.h"
+#include "core/poll.h"
+#include "core/thread.h"
+
+namespace memspan {
+namespace {
+
+// Number of pings within the silence limit.
+constexpr int kPingsInSilence = 4;
+// The welcome travels through the same table as the answers, under an id that no request has.
+constexpr std::uint64_t kWelcomeId = kFarewellId;
+// Long enough for an answer that left the store in time, short compared with any timeout in use.
+constexpr Duration kAnswerGrace = std::chrono::seconds(1);
+constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
+
+Status lost(std::string because) {
+  return {Code::kStoreLost, std::move(because)};
+}
+
+bool is_blocking(const StoreRequest& request) {
+  return request.operation == StoreOperation::kGet || request.operation == StoreOperation::kWait;
+}
+
+std::uint32_t timeout_ms(const Deadline& deadline) {
+  if (deadline.is_never()) return kNoTimeout;
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(deadline.remaining()).count();
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(ms, kNoTimeout - 1));
+}
+
+Deadline with_grace(const Deadline& deadline) {
+  if (deadline.is_never()) return deadline;
+  return Deadline::after(deadline.remaining() + kAnswerGrace);
+}
+
+// Tries again while memory is short, for up to a tenth of a second. `step` may be done again after
+// std::bad_alloc.
+template <typename Step>
+void patiently(const Step& step) {
+  constexpr int kTries = 10;
+  constexpr auto kPause = std::chrono::milliseconds(10);
+  for (int left = kTries; left > 1; --left) {
+    try {
+      return step();
+    } catch (const std::bad_alloc&) {
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+  step();
+}
+
+}  // namespace
+
+Status finish_handshake(ByteChannel& stream, const Deadline& deadline) {
+  for (;;) {
+    const ChannelStep step = stream.handshake();
+    short events = POLLIN;
+    switch (step.next) {
+      case ChannelStep::Next::kDone:
+        return Status::ok();
+      case ChannelStep::Next::kReadable:
+        break;
+      case ChannelStep::Next::kWritable:
+        events = POLLOUT;
+        break;
+      case ChannelStep::Next::kEnd:
+        return {Code::kStoreLost, "the store closed the connection during the TLS handshake"};
+      case ChannelStep::Next::kFailed:
+        return step.failure;
+    }
+    pollfd polled{.fd = stream.socket(), .events = events, .revents = 0};
+    MEMSPAN_PASS(poll_ready({&polled, 1}, deadline, "the TLS handshake did not end in time"));
+  }
+}
+
+Result<std::unique_ptr<StoreClient::Connection>> StoreClient::Connection::greet(
+    std::unique_ptr<ByteChannel> stream, std::string where, const StoreHello& hello,
+    Deadline deadline) {
+  auto wake = WakeEvent::create();
+  if (!wake.is_ok()) return wake.status();
+  std::unique_ptr<Connection> connection(
+      new Connection(std::move(stream), std::move(wake).value(), std::move(where),
+                     std::chrono::milliseconds(hello.silence_ms)));
+  MEMSPAN_PASS(connection->say_hello(hello, deadline));
+  if (hello.silence_ms != 0) MEMSPAN_PASS(connection->need_event_thread());
+  return connection;
+}
+
+Status StoreClient::Connection::say_hello(const StoreHello& hello, const Deadline& deadline) {
+  StoreAnswer answer;
+  Status status = exchange(kWelcomeId, encode(hello), answer, deadline);
+  if (!status.is_ok()) return status;
+  auto welcome = decode_welcome(answer.value);
+  if (!welcome.is_ok())
+    return {Code::kStoreLost, fmt::format("{}: {}", where_, welcome.status().message())};
+  welcome_ = std::move(welcome).value();
+  if (welcome_.code == Code::kOk) return Status::ok();
+  return {welcome_.code, fmt::format("the store at {}: {}", where_, welcome_.message)};
+}
+
+StoreClient::Connection::Connection(std::unique_ptr<ByteChannel> stream, WakeEvent wake,
+                                    std::string where, Duration silence)
+    : stream_(std::move(stream)),
+      wake_(std::move(wake)),
+      where_(std::move(where)),
+      silence_(silence),
+      process_(::getpid()),
+      next_id_(kWelcomeId + 1),
+      heard_(Clock::now()),
+      pinged_(heard_),
+      reader_(kMaxFrameBytes),
+      chunk_(kChunkBytes) {}
+
+StoreClient::Connection::~Connection() {
+  if (is_inherited()) forget_in_child();
+  end();
+}
+
+// fork() did not take the thread along, but perhaps the mutex in its hands.
+void StoreClient::Connection::forget_in_child() {
+  static_cast<void>(event_thread_.release());
+}
+
+void StoreClient::Connection::end() {
+  if (is_inherited()) return;
+  std::unique_ptr<std::thread> event_thread;
+  {
+    MutexLock lock(mutex_);
+    is_ending_ = true;
+    event_thread = std::move(event_thread_);
+    changed_.notify_all();
+    lose({Code::kStoreLost, "this process ended the connection"});  // by shutdown: a child of
+                                                                    // fork() may hold the socket
+  }
+  if (event_thread == nullptr) return;
+  wake_.ring();
+  event_thread->join();
+}
+
+std::uint64_t StoreClient::Connection::next_id() {
+  return next_id_.fetch_add(1, std::memory_order_relaxed);  // pairs with nothing: unique
+}
+
+Status StoreClient::Connection::check_process(StoreOperation operation) const {
+  if (!is_inherited()) return Status::ok();
+  return {Code::kForked, fmt::format("{}: the connection to the store belongs to process {}, which "
+                                     "made this one by fork()",
+                                     operation_name(operation), process_)};
+}
+
+Result<StoreAnswer> StoreClient::Connection::call(StoreRequest request, Deadline deadline) {
+  if (Status status = check_request(request); !status.is_ok())
+    return status.annotate(operation_name(request.operation));
+  MEMSPAN_PASS(check_process(request.operation));
+  const auto what = [&] {
+    return fmt::format("{} of {} at the store {}", operation_name(request.operation),
+                       list_keys(request.keys), where_);
+  };
+  const Clock::time_point begin = Clock::now();
+  if (request.id == 0) request.id = next_id();
+  if (is_blocking(request)) request.timeout_ms = timeout_ms(deadline);
+  StoreAnswer answer;
+  const Deadline bound = is_blocking(request) ? with_grace(deadline) : deadline;
+  Status status = exchange(request.id, encode(request), answer, bound);
+  if (status.is_ok() && answer.code == Code::kOk) return answer;
+  if (status.is_ok()) status = Status(answer.code, answer.message);
+  if (status.code() != Code::kTimeout) return status.annotate(what());
+  return status.annotate(
+      fmt::format("{}: timed out after {:.3f} s", what(), to_seconds(Clock::now() - begin)));
+}
+
+Result<std::string> StoreClient::Connection::value_of(StoreRequest request, Deadline deadline) {
+  auto answer = call(std::move(request), deadline);
+  if (!answer.is_ok()) return answer.status();
+  return answer->value.take();
+}
+
+Result<std::int64_t> StoreClient::Connection::number_of(StoreRequest request, Deadline deadline) {
+  auto answer = call(std::move(request), deadline);
+  if (!answer.is_ok()) return answer.status();
+  return answer->number;
+}
+
+Result<std::vector<std::string>> StoreClient::Connection::texts_of(StoreRequest request,
+                                                                   Deadline deadline) {
+  auto answer = call(std::move(request), deadline);
+  if (!answer.is_ok()) return answer.status();
+  return unpack_texts(answer->value);
+}
+
+// Registers the watcher before the first change can arrive.
+Result<std::uint64_t> StoreClient::Connection::watch(std::string prefix, StoreWatcher watcher,
+                                                     Deadline deadline) {
+  const std::uint64_t id = next_id();
+  if (!is_inherited()) {
+    MEMSPAN_PASS(need_event_thread());
+    MutexLock lock(mutex_);
+    watchers_.emplace(id, std::make_shared<StoreWatcher>(std::move(watcher)));
+  }
+  auto answer =
+      call({.id = id, .operation = StoreOperation::kWatch, .keys = {std::move(prefix)}}, deadline);
+  if (answer.is_ok()) return id;
+  if (is_inherited()) return answer.status();
+  MutexLock lock(mutex_);
+  watchers_.erase(id);
+  return answer.status();
+}
+
+// No caller waits for the store's answer, so a silent store delays none.
+Status StoreClient::Connection::unwatch(std::uint64_t watch, Deadline deadline) {
+  const StoreRequest request{.id = next_id(),
+                             .operation = StoreOperation::kUnwatch,
+                             .keys = {},
+                             .delta = static_cast<std::int64_t>(watch)};
+  MEMSPAN_PASS(check_process(request.operation));
+  MutexLock lock(mutex_);
+  const auto found = watchers_.find(watch);
+  if (found == watchers_.end())
+    return {Code::kNotFound, fmt::format("unwatch: there is no watch {}", watch)};
+  found->second.reset();
+  // A watcher may end its own watch; other callers wait for a running call of it.
+  const bool is_own =
+      event_thread_ != nullptr && event_thread_->get_id() == std::this_thread::get_id();
+  const Deadline patience = end_of_watcher(deadline);
+  while (!is_own && called_watch_ == watch && !patience.has_passed())
+    changed_.wait_until(mutex_, patience);
+  if (!is_own && called_watch_ == watch)
+    return {Code::kTimeout, "unwatch: the watcher is still running"};
+  watchers_.erase(watch);
+  if (!lost_.is_ok()) return lost_;
+  send(request.id, encode(request));
+  return Status::ok();
+}
+
+Status StoreClient::Connection::exchange(std::uint64_t id, std::string frame, StoreAnswer& answer,
+                                         Deadline deadline) {
+  Call call;
+  MutexLock lock(mutex_);
+  if (!lost_.is_ok()) return lost_;
+  if (deadline.has_passed()) return {Code::kTimeout, "the deadline passed before it was sent"};
+  try {
+    calls_.emplace(id, &call);
+    send(id, std::move(frame));
+    await(call, deadline);
+  } catch (const std::bad_alloc&) {
+    calls_.erase(id);
+    withdraw(id);
+    throw;
+  }
+  calls_.erase(id);
+  withdraw(id);
+  if (!call.is_answered && !lost_.is_ok()) return lost_;
+  if (!call.is_answered) return end_of_wait(fmt::format("no answer from {}", where_));
+  answer = std::move(call.answer);
+  return Status::ok();
+}
+
+void StoreClient::Connection::send(std::uint64_t id, std::string frame) {
+  unsent_.push_back({.id = id, .frame = std::move(frame)});
+  flush();
+  if (!unsent_.empty() && is_driven_) wake_.ring();
+}
+
+// Never blocks; the driver sends what the socket does not take now.
+void StoreClient::Connection::flush() {
+  while (!unsent_.empty() && lost_.is_ok()) {
+    Outgoing& next = unsent_.front();
+    const ChannelStep step = stream_->write(std::string_view(next.frame).substr(next.sent));
+    next.has_begun = true;
+    if (step.next == ChannelStep::Next::kFailed) return lose(step.failure);
+    if (step.next != ChannelStep::Next::kDone) return;
+    next.sent += step.bytes;
+    if (next.sent == next.frame.size()) unsent_.pop_front();
+  }
+}
+
+// A frame that was partly sent must be completed, or the stream is corrupt.
+void StoreClient::Connection::withdraw(std::uint64_t id) {
+  std::erase_if(unsent_, [id](const Outgoing& out) { return out.id == id && !out.has_begun; });
+}
+
+// A caller without a deadline leaves the driving to the event thread, which then learns of events
+// without another thread.
+void StoreClient::Connection::await(const Call& call, const Deadline& deadline) {
+  bool goes_on = !deadline.has_passed();
+  while (!call.is_answered && lost_.is_ok() && goes_on) {
+    if (is_driven_ || (deadline.is_never() && event_thread_ != nullptr)) {
+      if (!is_driven_) changed_.notify_all();
+      goes_on = wait_interruptibly(changed_, mutex_, deadline);
+    } else {
+      drive(until_next_look(deadline));
+      goes_on = !is_interrupted(mutex_) && !deadline.has_passed();
+    }
+  }
+  if (!is_driven_) changed_.notify_all();  // another thread must drive now
+}
+
+void StoreClient::Connection::drive(const Deadline& deadline) {
+  is_driven_ = true;
+  const bool has_unsent = !unsent_.empty();
+  Turn turn;
+  bool has_memory = true;
+  mutex_.unlock();
+  try {
+    turn = take_turn(has_unsent, deadline);
+  } catch (const std::bad_alloc&) {
+    has_memory = false;  // what it has read is lost, so the connection is
+  }
+  mutex_.lock();
+  is_driven_ = false;
+  if (!has_memory) turn.lost = {Code::kOutOfMemory, "no memory for what it sent"};
+  if (turn.has_heard) heard_ = Clock::now();
+  hand_out(std::move(turn.answers));
+  if (!turn.lost.is_ok())
+    lose(turn.lost);
+  else
+    flush();
+}
+
+void StoreClient::Connection::hand_out(std::vector<StoreAnswer> answers) {
+  if (answers.empty()) return;
+  for (StoreAnswer& answer : answers) {
+    if (answer.event != StoreEvent::kNone) {
+      events_.push_back(std::move(answer));
+      continue;
+    }
+    is_greeted_ = is_greeted_ || answer.id == kWelcomeId;
+    auto call = calls_.find(answer.id);
+    if (call == calls_.end()) continue;  // its caller has given up
+    call->second->answer = std::move(answer);
+    call->second->is_answered = true;
+  }
+  changed_.notify_all();
+}
+
+Status StoreClient::Connection::need_event_thread() {
+  MutexLock lock(mutex_);
+  if (event_thread_ != nullptr) return Status::ok();
+  auto held = std::make_unique<std::thread>();  // before a thread runs
+  auto event_thread = start_thread("a store's client", [this] { run_events(); });
+  if (!event_thread.is_ok()) return event_thread.status();
+  *held = std::move(event_thread).value();
+  event_thread_ = std::move(held);
+  return Status::ok();
+}
+
+void StoreClient::Connection::run_events() {
+  MutexLock lock(mutex_);
+  // Events that arrived before the loss of the store are delivered.
+  while (!is_ending_ && (lost_.is_ok() || !events_.empty())) {
+    if (!events_.empty()) {
+      call_watchers();
+      continue;
+    }
+    keep_in_touch();
+    if (!lost_.is_ok()) continue;
+    const Deadline until = silence_ == Duration::zero()
+                               ? Deadline::never()
+                               : Deadline::after(silence_ / kPingsInSilence);
+    if (is_driven_)
+      changed_.wait_until(mutex_, until);
+    else
+      drive(until);
+    if (!is_driven_) changed_.notify_all();  // a waiting thread must drive now
+  }
+}
+
+void StoreClient::Connection::call_watchers() {
+  const StoreAnswer event = std::move(events_.front());
+  events_.pop_front();
+  const auto found = watchers_.find(event.id);
+  if (found == watchers_.end() || found->second == nullptr) return;
+  const std::shared_ptr<StoreWatcher> watcher = found->second;
+  called_watch_ = event.id;
+  mutex_.unlock();
+  (*watcher)({.event = event.event, .key = event.key.text(), .value = event.value.text()});
+  mutex_.lock();
+  called_watch_ = 0;
+  changed_.notify_all();
+}
+
+// No caller waits for the answers to pings.
+void StoreClient::Connection::keep_in_touch() {
+  if (silence_ == Duration::zero()) return;
+  const Clock::time_point now = Clock::now();
+  if (now - heard_ > silence_)
+    return lose(
+        lost(fmt::format("nothing was heard of it for {:.3f} s", to_seconds(now - heard_))));
+  if (now - pinged_ < silence_ / kPingsInSilence) return;
+  pinged_ = now;
+  const std::uint64_t id = next_id();
+  send(id, encode(StoreRequest{.id = id, .operation = StoreOperation::kPing, .keys = {}}));
+}
+
+// In TLS 1.3 the store checks our certificate after our handshake. A failure before the welcome is
+// therefore a refusal, and a retry would also fail.
+void StoreClient::Connection::lose(const Status& why) {
+  const Code code = why.code() == Code::kAuth && !is_greeted_ ? Code::kAuth : Code::kStoreLost;
+  if (lost_.is_ok()) lost_ = {code, fmt::format("lost {}: {}", where_, why.message())};
+  unsent_.clear();
+  ::shutdown(stream_->socket(), SHUT_RDWR);  // also ends another thread's poll
+  changed_.notify_all();
+}
+
+StoreClient::Connection::Turn StoreClient::Connection::take_turn(bool has_unsent,
+                                                                 const Deadline& deadline) {
+  Turn turn;
+  const short events = has_unsent ? POLLIN | POLLOUT : POLLIN;
+  pollfd polled[] = {{.fd = stream_->socket(), .events = events, .revents = 0},
+                     {.fd = wake_.descriptor(), .events = POLLIN, .revents = 0}};
+  if (::poll(polled, 2, deadline.remaining_poll_ms()) < 0) {
+    if (errno != EINTR) turn.lost = Status::from_errno("polling");
+    return turn;
+  }
+  if (polled[1].revents != 0) wake_.silence();
+  if ((polled[0].revents & ~POLLOUT) != 0) receive(turn);
+  return turn;
+}
+
+// Reads until the stream is empty: poll() does not report what the stream has already buffered.
+void StoreClient::Connection::receive(Turn& turn) {
+  for (;;) {
+    const ChannelStep step = stream_->read(chunk_.data(), chunk_.size());
+    if (step.next == ChannelStep::Next::kEnd) turn.lost = lost("it closed the connection");
+    if (step.next == ChannelStep::Next::kFailed) turn.lost = step.failure;
+    if (step.next != ChannelStep::Next::kDone) return;
+    turn.has_heard = true;
+    patiently([&] { reader_.feed({chunk_.data(), step.bytes}); });
+    while (auto body = reader_.next()) patiently([&] { decode(*body, turn); });
+    if (reader_.is_broken()) turn.lost = lost("it sent a frame that is too long or empty");
+    if (!turn.lost.is_ok()) return;
+  }
+}
+
+void StoreClient::Connection::decode(std::string_view body, Turn& turn) {
+  if (!is_welcomed_) {
+    turn.answers.push_back({.id = kWelcomeId, .value = std::string(body)});
+    is_welcomed_ = true;
+    return;
+  }
+  auto answer = decode_answer(body);
+  if (!answer.is_ok())
+    turn.lost = lost(answer.status().message());
+  else if (answer->id == kFarewellId)
+    turn.lost = lost(answer->message);
+  else
+    turn.answers.push_back(std::move(answer).value());
+}
+
+}  // namespace memspan

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thread for continuous work: it renews the lease, and it holds a stream for every watch. All
+// use the cluster's current member. A failed renewal moves them to the next member, where each
+// watch continues after the last revision that it has reported.
+#pragma once
+
+#include <curl/curl.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "core/clock.h"
+#include "core/mutex.h"
+#include "core/status.h"
+#include "store/etcd/cluster.h"
+#include "store/etcd/etcd_messages.h"
+#include "store/etcd/http.h"
+
+namespace memspan::etcd {
+
+// The keys of a watch, and its progress. A value.
+struct Watched {
+  // Called with a lock of the streams held: it must be fast and may not call them.
+  using Sink = std::function<void(const WatchMessage::Change&)>;
+
+  std::string key;
+  std::string end;                        // empty: the one key
+  Revision next = 0;                      // the first not reported yet
+  std::map<std::string, Revision> known;  // existing keys, with their last writes
+  Sink sink;
+};
+
+// Thread-safe.
+class Streams {
+ public:
+  // `lease` was just granted for `time_to_live`. When it ends, or renewals fail for long, the
+  // thread calls cluster.end().
+  Streams(Cluster& cluster, const HttpSettings& settings, LeaseId lease, Duration time_to_live);
+  ~Streams();
+  Streams(const Streams&) = delete;
+  Streams& operator=(const Streams&) = delete;
+
+  Status start();
+  // After this returns, no sink runs or begins.
+  void stop() MEMSPAN_EXCLUDES(mutex_);
+  // For a child made by fork(), which has no such thread.
+  void forget_in_child();
+
+  std::uint64_t add(Watched watched) MEMSPAN_EXCLUDES(mutex_);
+  // After this returns, the sink does not run or begin. False if the watch does not exist.
+  bool remove(std::uint64_t watch) MEMSPAN_EXCLUDES(mutex_);
+
+ private:
+  // One pending request. Only for the network thread.
+  struct Transfer {
+    explicit Transfer(const HttpSettings& settings) : request(settings) {}
+    HttpRequest request;
+    std::uint64_t turn = 0;
+    std::uint64_t watch = 0;    // 0: the renewal
+    bool is_compacted = false;  // etcd no longer has the stream's changes
+    bool is_listing = false;    // a listing replaces them
+    bool is_under_way = false;
+    Status failure;  // reported by the stream
+    Clock::time_point not_before{};
+  };
+
+  void run();
+  void close_strays() MEMSPAN_EXCLUDES(mutex_);
+  void open_watches() MEMSPAN_EXCLUDES(mutex_);
+  void open_watch(std::uint64_t id, Transfer& transfer, const Watched& watched)
+      MEMSPAN_REQUIRES(mutex_);
+  void renew();
+  void finish(Transfer& transfer, CURLcode code);
+  void finish_renewal(const Result<std::string>& answer);
+  bool take_lines(Transfer& transfer, std::string& received) MEMSPAN_EXCLUDES(mutex_);
+  bool take_line(Transfer& transfer, std::string_view line) MEMSPAN_EXCLUDES(mutex_);
+  Status take_listing(std::uint64_t watch, std::string_view answer) MEMSPAN_EXCLUDES(mutex_);
+  void take(Watched& watched, const WatchMessage& message) MEMSPAN_REQUIRES(mutex_);
+  void begin(Transfer& transfer);
+  void abandon(Transfer& transfer);
+  Clock::time_point next_moment() const;
+
+  Cluster& cluster_;
+  const HttpSettings& settings_;
+  const LeaseId lease_;
+  const Duration time_to_live_;
+  const MultiHandle multi_{curl_multi_init()};
+  std::atomic<bool> is_stopping_ = false;
+  Mutex mutex_;
+  std::map<std::uint64_t, Watched> watches_ MEMSPAN_GUARDED_BY(mutex_);
+  std::uint64_t last_watch_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  // Only for the network thread.
+  std::map<std::uint64_t, std::unique_ptr<Transfer>> transfers_;  // by watch
+  Transfer renewal_;
+  Clock::time_point renewed_ = Clock::now();  // when the last successful request was sent
+  Clock::time_point renewal_sent_ = Clock::now();
+  std::thread thread_;
+};
+
+}  // namespace memspan::etcd

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/recipes/store_group.h"
+
+#include <optional>
+#include <utility>
+
+#include "core/check.h"
+#include "core/interrupt.h"
+#include "core/mutex.h"
+#include "store/rank_service.h"
+#include "store/recipes/group_collector.h"
+
+namespace memspan {
+namespace {
+
+// How often a member that waits calls `look`, and checks that its own place still exists.
+constexpr Duration kLookEvery = std::chrono::milliseconds(100);
+constexpr int kLooksPerCheck = 5;
+// For what a member that gives up, or ends, still has to do.
+constexpr Duration kFarewell = std::chrono::seconds(2);
+
+Status another_size(int mine, std::string_view others) {
+  return {
+      Code::kInvalidArgument,
+      fmt::format("this member says that the group has {} members, others said {}", mine, others)};
+}
+
+Status taken_by(int rank, std::string_view member) {
+  return {Code::kUnavailable, fmt::format("rank {} is taken by {}{}", rank, member, kRankTaken)};
+}
+
+}  // namespace
+
+// The outcomes that this member has not taken yet. Thread-safe.
+class StoreGroup::Outcomes {
+ public:
+  void take(const StoreChange& change, const GroupKeys& keys) {
+    MutexLock lock(mutex_);
+    const bool is_set = change.event == StoreEvent::kSet;
+    if (change.key == keys.collector_key()) has_collector_ = is_set;
+    if (change.key == keys.collector_key() && !is_set) ++departures_;
+    if (change.key == keys.outcome_key() && is_set)
+      if (auto outcome = GroupOutcome::decode(change.value);
+          outcome.is_ok() && outcome->operation >= next_)
+        by_operation_.emplace(outcome->operation, std::move(*outcome));  // the first one counts
+    changed_.notify_all();
+  }
+
+  std::optional<GroupOutcome> outcome_of(std::uint64_t operation) {
+    MutexLock lock(mutex_);
+    next_ = operation;
+    by_operation_.erase(by_operation_.begin(), by_operation_.lower_bound(operation));
+    auto found = by_operation_.extract(operation);
+    if (found.empty()) return std::nullopt;
+    return std::move(found.mapped());
+  }
+
+  // Returns early when anything has changed.
+  void wait(std::uint64_t operation, const Deadline& deadline) {
+    MutexLock lock(mutex_);
+    while (has_collector_ && !by_operation_.contains(operation))
+      if (!wait_interruptibly(changed_, mutex_, deadline)) return;
+  }
+
+  bool has_collector() {
+    MutexLock lock(mutex_);
+    return has_collector_;
+  }
+  std::uint64_t departures() {
+    MutexLock lock(mutex_);
+    return departures_;
+  }
+  // One that existed after so many departures.
+  void note_collector(std::uint64_t departures) {
+    MutexLock lock(mutex_);
+    if (departures_ == departures) has_collector_ = true;
+  }
+
+ private:
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::map<std::uint64_t, GroupOutcome> by_operation_ MEMSPAN_GUARDED_BY(mutex_);
+  std::uint64_t next_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  bool has_collector_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  std::uint64_t departures_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // of collectors
+};
+
+StoreGroup::StoreGroup(KeyValueStore& store, std::string name, int rank, int size)
+    : store_(store),
+      rank_(rank),
+      keys_{.group = std::move(name), .size = size},
+      mine_{.lease = store.lease(), .name = store.member()},
+      outcomes_(std::make_shared<Outcomes>()) {
+  MEMSPAN_CHECK(size > 0 && rank >= 0 && rank < size);
+}
+
+StoreGroup::~StoreGroup() {
+  static_cast<void>(stop(Deadline::after(kFarewell)));
+}
+
+Status StoreGroup::stop(Deadline deadline) {
+  if (const std::uint64_t watch = std::exchange(watch_, 0); watch != 0)
+    static_cast<void>(store_.unwatch(watch, deadline));
+  return stop_collecting(deadline);
+}
+
+Status StoreGroup::barrier(Deadline deadline) {
+  return allgather({}, deadline).status();
+}
+
+Result<std::vector<std::string>> StoreGroup::allgather(std::string_view mine, Deadline deadline,
+                                                       const Look& look) {
+  const std::uint64_t operation = operation_++;
+  auto parts = run(operation, mine, deadline, look);
+  if (parts.is_ok()) return parts;
+  return parts.status().annotate(fmt::format("operation {} of the group", operation));
+}
+
+Result<std::vector<std::string>> StoreGroup::run(std::uint64_t operation, std::string_view mine,
+                                                 const Deadline& deadline, const Look& look) {
+  MEMSPAN_PASS(enter(deadline));
+  mine_.parts[operation] = Contribution(mine, keys_.size);
+  MEMSPAN_TRY(store_.set(keys_.member_key(rank_), mine_.encode(), deadline), "contributing");
+  WaitNotice notice(rank_, keys_.size, keys_.group, deadline);
+  for (int looks = 1;; ++looks) {
+    if (auto outcome = outcomes_->outcome_of(operation)) {
+      if (outcome->is_complete)
+        mine_.parts.erase(mine_.parts.begin(), mine_.parts.upper_bound(operation));
+      if (!outcome->status.is_ok()) return outcome->status;
+      return std::move(outcome->parts);
+    }
+    if (deadline.has_passed() || is_interrupted()) return give_up(operation);
+    if (!outcomes_->has_collector()) {
+      const Status begun = collect(deadline);
+      if (begun.code() == Code::kTimeout) return give_up(operation);
+      MEMSPAN_PASS(begun);
+    }
+    outcomes_->wait(operation, deadline.within(kLookEvery));
+    notice.look();
+    if (look) MEMSPAN_PASS(look_around(operation, look));
+    if (looks % kLooksPerCheck != 0) continue;
+    const Status place =
+        store_.get_now(keys_.alive_key(rank_), Deadline::after(kLookEvery)).status();
+    if (place.code() == Code::kNotFound)
+      return Status(Code::kPeerLost, fmt::format("this member, rank {}, is gone: it left", rank_));
+    if (!place.is_ok() && place.code() != Code::kTimeout) return place;
+  }
+}
+
+Status StoreGroup::look_around(std::uint64_t operation, const Look& look) {
+  Status seen = look(collector_ == nullptr ? std::vector<int>() : collector_->missing(operation));
+  if (seen.code() != Code::kPeerLost || collector_ == nullptr) return seen;
+  collector_->fail(operation, seen);
+  return Status::ok();  // the outcome follows
+}
+
+Status StoreGroup::give_up(std::uint64_t operation) {
+  std::vector<int> missing;
+  const auto members = store_.list(keys_.member_prefix(), Deadline::after(kFarewell));
+  if (!members.is_ok()) return end_of_wait("not all members of the group came");
+  std::map<int, bool> has_come;
+  for (const auto& [key, value] : *members) {
+    const auto rank = rank_in_key(key, keys_.member_prefix());
+    const auto member = GroupMember::decode(value);
+    if (rank.is_ok() && member.is_ok()) has_come[*rank] = member->parts.contains(operation);
+  }
+  for (int rank = 0; rank < keys_.size; ++rank)
+    if (!has_come[rank]) missing.push_back(rank);
+  return end_of_wait(describe_missing(keys_.size, missing));
+}
+
+Status StoreGroup::enter(const Deadline& deadline) {
+  if (state_ == State::kLeft)
+    return {Code::kPeerLost, fmt::format("this member, rank {}, is gone: it left", rank_)};
+  if (state_ == State::kInside) return Status::ok();
+  MEMSPAN_TRY(read_founders(deadline), "entering the group");
+  if (watch_ == 0) {
+    MEMSPAN_TRY_ASSIGN(watch_,
+                       store_.watch(
+                           keys_.wait_prefix(),
+                           [outcomes = outcomes_, keys = keys_](const StoreChange& change) {
+                             outcomes->take(change, keys);
+                           },
+                           deadline),
+                       "entering the group");
+  }
+  MEMSPAN_TRY(take_place(deadline), "entering the group");
+  state_ = State::kInside;
+  return Status::ok();
+}
+
+// A group that has only a name has none.
+Status StoreGroup::read_founders(const Deadline& deadline) {
+  const auto text = store_.get_now(keys_.founders_key(), deadline);
+  if (text.code() == Code::kNotFound) return Status::ok();
+  if (!text.is_ok()) return text.status();
+  MEMSPAN_TRY_ASSIGN(keys_.founders, GroupFounders::decode(*text), "reading the members");
+  const auto& members = keys_.founders.members;
+  if (members.size() != static_cast<std::size_t>(keys_.size))
+    return another_size(keys_.size, std::to_string(members.size()));
+  for (int rank = 0; const auto& member : members)
+    keys_.ranks[keys_.founders.alive_key(member.nonce)] = rank++;
+  return Status::ok();
+}
+
+Status StoreGroup::take_place(const Deadline& deadline) {
+  if (keys_.is_created()) {
+    const auto& founder = keys_.founders.members[static_cast<std::size_t>(rank_)];
+    if (founder.lease != mine_.lease) return taken_by(rank_, founder.name);
+  } else {
+    const std::string size = std::to_string(keys_.size);
+    MEMSPAN_TRY_ASSIGN(const std::string others,
+                       store_.compare_and_swap(keys_.size_key(), "", size, deadline), "the size");
+    if (others != size) return another_size(keys_.size, others);
+    const std::string self = GroupMember{.lease = mine_.lease, .name = mine_.name}.encode();
+    MEMSPAN_TRY_ASSIGN(
+        const std::string holder,
+        store_.compare_and_swap(keys_.alive_key(rank_), "", self, deadline, KeyLife::kLease),
+        "taking the place");
+    MEMSPAN_TRY_ASSIGN(const GroupMember other, GroupMember::decode(holder), "taking the place");
+    if (other.lease != mine_.lease) return taken_by(rank_, other.name);
+  }
+  const auto text = store_.get_now(keys_.member_key(rank_), deadline);
+  if (text.code() == Code::kNotFound) return Status::ok();
+  if (!text.is_ok()) return text.status();
+  MEMSPAN_TRY_ASSIGN(GroupMember before, GroupMember::decode(*text), "taking the place");
+  if (before.lease == mine_.lease && !before.has_left) {
+    mine_.parts = std::move(before.parts);  // of another object of this member
+    return Status::ok();
+  }
+  if (!keys_.is_created())
+    static_cast<void>(store_.remove(keys_.alive_key(rank_), Deadline::after(kFarewell)));
+  return {Code::kPeerLost,
+          fmt::format("rank {} ({}) is gone: {}; a process that takes its place uses a group of "
+                      "another name",
+                      rank_, before.name, before.has_left ? "it left" : "its lease ended")};
+}
+
+// Tries to become the collector.
+Status StoreGroup::collect(const Deadline& deadline) {
+  static_cast<void>(stop_collecting(deadline));
+  const std::uint64_t departures = outcomes_->departures();
+  const std::string self = fmt::format("{} {:016x}", rank_, new_nonce());
+  MEMSPAN_TRY_ASSIGN(
+      const std::string now,
+      store_.compare_and_swap(keys_.collector_key(), "", self, deadline, KeyLife::kLease),
+      "waiting for the others");
+  outcomes_->note_collector(departures);
+  if (now != self) return Status::ok();
+  collector_ = std::make_shared<Collector>(store_, keys_);
+  Status started = collector_->start(deadline);
+  if (!started.is_ok()) static_cast<void>(stop_collecting(Deadline::after(kFarewell)));
+  return started;
+}
+
+// The next member that waits collects.
+Status StoreGroup::stop_collecting(const Deadline& deadline) {
+  if (collector_ == nullptr) return Status::ok();
+  std::exchange(collector_, nullptr)->stop();
+  return store_.remove(keys_.collector_key(), deadline).status();
+}
+
+Status StoreGroup::leave(Deadline deadline) {
+  Status outside(Code::kNotFound, "this member is not in the group");
+  if (state_ == State::kLeft) return outside;
+  if (state_ == State::kOutside) MEMSPAN_TRY(read_founders(deadline), "leaving the group");
+  const auto text = store_.get_now(keys_.member_key(rank_), deadline);
+  if (text.is_ok()) {
+    MEMSPAN_TRY_ASSIGN(mine_, GroupMember::decode(*text), "leaving the group");
+    if (mine_.lease != store_.lease() || mine_.has_left) return outside;
+  } else if (text.code() != Code::kNotFound || !keys_.is_created()) {
+    return text.code() == Code::kNotFound ? outside : text.status();
+  }
+  static_cast<void>(stop_collecting(deadline));
+  state_ = State::kLeft;
+  mine_.has_left = true;
+  MEMSPAN_TRY(store_.set(keys_.member_key(rank_), mine_.encode(), deadline), "leaving the group");
+  MEMSPAN_TRY(store_.remove(keys_.alive_key(rank_), deadline).status(), "leaving the group");
+  return remove_all(deadline).annotate("leaving the group");
+}
+
+// Unless a member still exists.
+Status StoreGroup::remove_all(const Deadline& deadline) {
+  MEMSPAN_TRY_ASSIGN(const StoreListing alive, store_.list(keys_.alive_prefix(), deadline),
+                     "looking for the others");
+  for (const auto& [key, value] : alive)
+    if (keys_.rank_of_alive(key) >= 0) return Status::ok();
+  // The outcome may be as large as a listing.
+  MEMSPAN_TRY(store_.remove(keys_.outcome_key(), deadline).status(), "removing the outcome");
+  MEMSPAN_TRY_ASSIGN(const StoreListing rest, store_.list(keys_.group + "/", deadline),
+                     "looking for the rest");
+  for (const auto& [key, value] : rest)
+    MEMSPAN_TRY(store_.remove(key, deadline).status(), "removing the rest");
+  return Status::ok();
+}
+
+}  // namespace memspan

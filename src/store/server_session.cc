@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "store/server_session.h"
+
+#include <sys/socket.h>
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <new>
+#include <optional>
+#include <utility>
+
+namespace memspan {
+namespace {
+
+// At most one answer of the largest size may wait while the next request is read.
+constexpr std::size_t kMaxUnsentBytes = kMaxValueBytes;
+// Chunks taken from one connection, and bytes sent to one, before the others get their turn.
+constexpr int kChunksInARow = 8;
+constexpr std::size_t kBytesInARow = std::size_t{1} << 20;
+
+// Beyond this, check for memory before reading more.
+constexpr std::size_t kLargeFrame = std::size_t{256} << 10;
+
+// A fatal protocol_version alert, as TLS 1.0 to 1.3 read it.
+constexpr std::string_view kProtocolVersionAlert("\x15\x03\x01\x00\x02\x02\x46", 7);
+
+bool is_tls_record(std::string_view bytes) {
+  return bytes.starts_with("\x16\x03");
+}
+
+Status lost(std::string why) {
+  return {Code::kStoreLost, std::move(why)};
+}
+
+std::string another_version(const StoreHello& hello) {
+  const bool is_old = hello.release.empty();
+  return fmt::format(
+      "{} runs memspan {}, this store " MEMSPAN_VERSION
+      ": a store and its members must have one version (their protocols are {} and {})",
+      is_old ? "this process" : hello.member, is_old ? "of an older version" : hello.release,
+      hello.version, kStoreProtocolVersion);
+}
+
+}  // namespace
+
+StoreSession::StoreSession(Owner& owner, SessionId id, std::unique_ptr<ByteChannel> stream,
+                           Shared shared, StorePatience patience)
+    : owner_(owner),
+      id_(id),
+      stream_(std::move(stream)),
+      watched_(shared.context, stream_->socket()),
+      chunk_(shared.chunk),
+      all_backlog_(shared.backlog),
+      limits_(patience),
+      patience_(shared.context),
+      reading_{asio::steady_timer(shared.context)},
+      writing_{asio::steady_timer(shared.context)} {}
+
+template <typename Step>
+void StoreSession::run(Step step) {
+  try {
+    step();
+  } catch (const std::exception&) {
+    owner_.free_headroom();
+    if (stage_ == Stage::kDismissed) return close(dismissal_);  // no memory even for the farewell
+    dismiss({Code::kOutOfMemory, "the store's process has no memory for what this member asks"});
+  }
+}
+
+void StoreSession::start() {
+  patience_.expires_after(limits_.hello);
+  patience_.async_wait([self = shared_from_this()](const asio::error_code& error) {
+    if (!error && self->stage_ != Stage::kServing)
+      self->run([&] { self->close(lost("it did not say hello in time")); });
+  });
+  shake_hands();
+}
+
+void StoreSession::send(const StoreAnswer& answer) {
+  if (stage_ == Stage::kServing) run([&] { queue(encode_sharing(answer)); });
+}
+
+// Drops the queue except its first frame: the stream may have sent a part of it, and must send all.
+void StoreSession::dismiss(const Status& why) {
+  if (stage_ == Stage::kDismissed) return;
+  if (stage_ != Stage::kServing) return close(why);
+  stage_ = Stage::kDismissed;
+  try {
+    dismissal_ = why;
+    std::optional<StoreFrame> begun;
+    if (!queue_.empty()) begun = queue_.front();
+    drop_queue();
+    if (begun) queue(std::move(*begun));
+    queue(encode_sharing({.id = kFarewellId,
+                          .code = Code::kStoreLost,
+                          .message = "it ended this session: " + why.message()}));
+    write();
+  } catch (const std::exception&) {
+    close(why);
+  }
+}
+
+void StoreSession::drop_queue() {
+  for (const StoreFrame& frame : queue_) all_backlog_.remove(frame);
+  queue_.clear();
+  backlog_ = {};
+  unsent_ = 0;
+}
+
+void StoreSession::close(const Status& why) {
+  if (stage_ == Stage::kClosed) return;
+  const bool was_dismissed = stage_ == Stage::kDismissed;
+  stage_ = Stage::kClosed;
+  drop_queue();
+  watched_.release();                        // cancels waiting handlers
+  ::shutdown(stream_->socket(), SHUT_RDWR);  // a child of fork() may hold it open
+  stream_.reset();
+  patience_.cancel();
+  reading_.timer.cancel();
+  writing_.timer.cancel();
+  owner_.closed(id_, was_dismissed ? dismissal_ : why);
+}
+
+// True if the step was done. Otherwise the session waits, or is closed.
+bool StoreSession::goes_on(const ChannelStep& step) {
+  switch (step.next) {
+    case ChannelStep::Next::kDone:
+      return true;
+    case ChannelStep::Next::kReadable:
+      await(asio::posix::stream_descriptor::wait_read, is_reading_, &StoreSession::read);
+      return false;
+    case ChannelStep::Next::kWritable:
+      await(asio::posix::stream_descriptor::wait_write, is_writing_, &StoreSession::write);
+      return false;
+    case ChannelStep::Next::kEnd:
+      close(lost("its connection to the store ended"));
+      return false;
+    case ChannelStep::Next::kFailed:
+      close(step.failure);
+      return false;
+  }
+  return false;
+}
+
+void StoreSession::shake_hands() {
+  if (!goes_on(stream_->handshake())) return;
+  stage_ = Stage::kGreeting;
+  read();
+}
+
+// Calls `next` when the socket is ready, or continues the handshake if that is not over.
+void StoreSession::await(asio::posix::stream_descriptor::wait_type what, bool& is_awaited,
+                         void (StoreSession::*next)()) {
+  if (is_awaited) return;
+  watched_.async_wait(
+      what, [self = shared_from_this(), what, &is_awaited, next](const asio::error_code& error) {
+        is_awaited = false;
+        if (error || self->stage_ == Stage::kClosed) return;
+        self->run([&] {
+          if (what == asio::posix::stream_descriptor::wait_read) self->owner_.spoke(self->id_);
+          if (self->stage_ == Stage::kHandshake)
+            self->shake_hands();
+          else
+            ((*self).*next)();
+        });
+      });
+  is_awaited = true;  // last: without memory nothing is awaited
+}
+
+void StoreSession::read() {
+  for (int i = 0; i < kChunksInARow; ++i) {
+    take_frames();
+    if (is_paused_ || (stage_ != Stage::kGreeting && stage_ != Stage::kServing)) return;
+    const ChannelStep step = stream_->read(chunk_.data(), chunk_.size());
+    if (!goes_on(step)) return;
+    const std::string_view bytes(chunk_.data(), step.bytes);
+    if (!std::exchange(has_read_, true) && is_tls_record(bytes)) return refuse_tls();
+    // The reader may have to move to twice its size.
+    if (reader_.held() > kLargeFrame && !owner_.has_memory(2 * reader_.held()))
+      throw std::bad_alloc();
+    reader_.feed(bytes);
+    owner_.spoke(id_);
+  }
+  read_soon();
+}
+
+// The peer speaks TLS, and this store does not (under TLS, no record is seen here). A TLS alert
+// makes the peer fail at once; otherwise it would retry, as if the store were about to start.
+void StoreSession::refuse_tls() {
+  static_cast<void>(stream_->write(kProtocolVersionAlert));
+  close({Code::kAuth, "the other side speaks TLS, and this store was configured without it"});
+}
+
+void StoreSession::read_soon() {
+  asio::post(watched_.get_executor(), [self = shared_from_this()] {
+    if (self->stage_ == Stage::kGreeting || self->stage_ == Stage::kServing)
+      self->run([&] { self->read(); });
+  });
+}
+
+// Pauses when the peer has too many unread answers; write() resumes it.
+void StoreSession::take_frames() {
+  while (stage_ == Stage::kGreeting || stage_ == Stage::kServing) {
+    is_paused_ = unsent_ > kMaxUnsentBytes;
+    if (is_paused_) return;
+    auto frame = reader_.next();
+    if (reader_.is_broken())
+      return close({Code::kInvalidArgument, "it sent a frame that is empty or too long"});
+    if (!frame) return time_frame(reading_, reader_.has_part());
+    time_frame(reading_, false);
+    take_frame(*frame);
+  }
+}
+
+void StoreSession::take_frame(std::string_view body) {
+  if (stage_ == Stage::kGreeting) return greet(body);
+  auto request = decode_request(body);
+  if (!request.is_ok()) return close(request.status());
+  owner_.serve(id_, std::move(request).value());
+}
+
+void StoreSession::greet(std::string_view body) {
+  auto hello = decode_hello(body);
+  if (!hello.is_ok()) return close(hello.status());
+  StoreWelcome welcome;
+  if (hello->version == kStoreProtocolVersion) {
+    welcome = owner_.greet(id_, *hello, *stream_);
+  } else {
+    welcome.code = Code::kNotSupported;
+    welcome.message = another_version(*hello);
+  }
+  const bool is_welcome = welcome.code == Code::kOk;
+  stage_ = is_welcome ? Stage::kServing : Stage::kRefusing;
+  if (is_welcome) {
+    patience_.cancel();
+    reader_.set_limit(kMaxFrameBytes);
+  }
+  queue({.head = encode(welcome)});
+}
+
+void StoreSession::queue(StoreFrame frame) {
+  queue_.push_back(std::move(frame));
+  unsent_ += queue_.back().size();
+  backlog_.add(queue_.back());
+  all_backlog_.add(queue_.back());
+  if (stage_ == Stage::kDismissed) return;
+  if (backlog_.bytes() > limits_.queued)
+    return dismiss(
+        {Code::kOutOfMemory,
+         fmt::format("it left {} bytes of answers and events unread, at most {} are kept "
+                     "for one member",
+                     backlog_.bytes(), limits_.queued)});
+  if (queue_.size() == 1) write();
+}
+
+void StoreSession::write() {
+  std::size_t in_a_row = 0;
+  while (!queue_.empty()) {
+    const StoreFrame& frame = queue_.front();
+    const bool is_in_head = sent_ < frame.head.size();
+    const std::string_view piece = is_in_head ? frame.head : frame.value.text();
+    const ChannelStep step =
+        stream_->write(piece.substr(is_in_head ? sent_ : sent_ - frame.head.size()));
+    if (!goes_on(step)) return time_frame(writing_, true);
+    sent_ += step.bytes;
+    in_a_row += step.bytes;
+    if (sent_ == frame.size()) end_frame();
+    if (in_a_row >= kBytesInARow && !queue_.empty()) return write_soon();
+  }
+  if (stage_ == Stage::kRefusing) close(lost("it was refused"));
+  if (stage_ == Stage::kDismissed) close(dismissal_);
+}
+
+// The first frame of the queue was sent.
+void StoreSession::end_frame() {
+  unsent_ -= queue_.front().size();
+  backlog_.remove(queue_.front());
+  all_backlog_.remove(queue_.front());
+  queue_.pop_front();
+  sent_ = 0;
+  time_frame(writing_, false);
+  if (!is_paused_ || unsent_ > kMaxUnsentBytes) return;
+  is_paused_ = false;
+  read_soon();
+}
+
+// The socket is writable, but other sessions have their turn.
+void StoreSession::write_soon() {
+  time_frame(writing_, sent_ > 0);
+  if (is_writing_) return;
+  asio::post(watched_.get_executor(), [self = shared_from_this()] {
+    self->is_writing_ = false;
+    if (self->stage_ != Stage::kClosed) self->run([&] { self->write(); });
+  });
+  is_writing_ = true;
+}
+
+// Before the hello, patience_ limits everything.
+void StoreSession::time_frame(FrameClock& clock, bool has_begun) {
+  const bool is_timed = stage_ == Stage::kServing || stage_ == Stage::kDismissed;
+  if (!is_timed || clock.is_running == has_begun) return;
+  if (!has_begun) {
+    clock.is_running = false;
+    clock.timer.cancel();
+    return;
+  }
+  clock.timer.expires_after(limits_.frame);
+  clock.timer.async_wait([self = shared_from_this()](const asio::error_code& error) {
+    if (error) return;
+    self->run([&] {
+      self->close(lost(fmt::format("it took longer than {:.0f} s over one frame",
+                                   to_seconds(self->limits_.frame))));
+    });
+  });
+  clock.is_running = true;
+}
+
+}  // namespace memspan

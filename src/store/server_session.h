@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server's end of one connection: handshake, greeting, then requests in and answers out.
+//
+//   stream --read--> StoreFrameReader --> hello, then requests --> Owner
+//   stream <-write-- queue of frames <-- send()
+//
+// A session closes if its peer breaks the protocol, has not said hello in time, or takes too long
+// over one frame. Other sessions are not affected. A session stops reading from a peer that does
+// not read its answers, and dismisses the peer if too many are queued. It also dismisses a peer for
+// lack of memory.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/clock.h"
+#include "net/byte_channel.h"
+#include "store/asio.h"
+#include "store/backlog.h"
+#include "store/wire.h"
+
+namespace memspan {
+
+// Limits of time and memory for a peer. A value.
+struct StorePatience {
+  Duration hello = std::chrono::seconds(5);    // from the connection to the whole hello
+  Duration frame = std::chrono::seconds(10);   // from a frame's first byte to its last, each way
+  std::size_t queued = std::size_t{64} << 20;  // of answers that it has not read, in memory
+};
+
+// Only for the thread that runs the io_context. Shared by its owner and by Asio's pending handlers;
+// the last of them destroys it.
+class StoreSession : public std::enable_shared_from_this<StoreSession> {
+ public:
+  // Keeps the sessions. Must exist until they are closed.
+  class Owner {
+   public:
+    // Decides about a hello; any code but kOk refuses it. Requests follow.
+    virtual StoreWelcome greet(SessionId from, const StoreHello& hello,
+                               const ByteChannel& stream) = 0;
+    // Bytes arrived, perhaps only a part of a message.
+    virtual void spoke(SessionId from) = 0;
+    virtual void serve(SessionId from, StoreRequest request) = 0;
+    // The last call for that session; made once, also after close(). `why` is the cause of the end;
+    // kAuth means a failed authentication.
+    virtual void closed(SessionId id, const Status& why) = 0;
+    // An allocation failed: frees the memory that is held for this case.
+    virtual void free_headroom() = 0;
+    // Whether a large request may use `bytes` of memory.
+    virtual bool has_memory(std::size_t bytes) const = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  // Shared by all sessions of a thread; must outlive them.
+  struct Shared {
+    asio::io_context& context;
+    std::span<char> chunk;  // buffer to read into
+    StoreBacklog& backlog;  // the frames of all queues
+  };
+  StoreSession(Owner& owner, SessionId id, std::unique_ptr<ByteChannel> stream, Shared shared,
+               StorePatience patience);
+
+  void start();
+  void send(const StoreAnswer& answer);
+  // Drops unsent frames.
+  void close(const Status& why);
+  // Sends `why` to the peer, as far as it reads that in time, and closes.
+  void dismiss(const Status& why);
+  // Memory of the unsent frames, in bytes.
+  std::size_t queued() const { return backlog_.bytes(); }
+  bool is_serving() const { return stage_ == Stage::kServing; }
+  // Only while is_serving().
+  const ByteChannel& stream() const { return *stream_; }
+
+ private:
+  enum class Stage { kHandshake, kGreeting, kServing, kRefusing, kDismissed, kClosed };
+  // Limits the time from the first byte of a frame to its last, in one direction.
+  struct FrameClock {
+    asio::steady_timer timer;
+    bool is_running = false;
+  };
+
+  // Runs an Asio handler. An exception for lack of memory dismisses only this session.
+  template <typename Step>
+  void run(Step step);
+  void shake_hands();
+  void await(asio::posix::stream_descriptor::wait_type what, bool& is_awaited,
+             void (StoreSession::*next)());
+  void read();
+  void refuse_tls();
+  void read_soon();
+  void take_frames();
+  void take_frame(std::string_view body);
+  void greet(std::string_view body);
+  void queue(StoreFrame frame);
+  void write();
+  void write_soon();
+  void end_frame();
+  void drop_queue();
+  void time_frame(FrameClock& clock, bool has_begun);
+  bool goes_on(const ChannelStep& step);
+
+  Owner& owner_;
+  const SessionId id_;
+  std::unique_ptr<ByteChannel> stream_;     // null when closed
+  asio::posix::stream_descriptor watched_;  // borrows the stream's socket
+  const std::span<char> chunk_;
+  StoreBacklog& all_backlog_;
+  const StorePatience limits_;
+  asio::steady_timer patience_;  // for the hello
+  FrameClock reading_;
+  FrameClock writing_;
+  Stage stage_ = Stage::kHandshake;
+  bool is_reading_ = false;  // a handler waits for bytes
+  bool is_writing_ = false;  // a handler waits to write
+  bool is_paused_ = false;   // not reading until the queue is shorter
+  bool has_read_ = false;
+  StoreFrameReader reader_{kMaxGreetingBytes};
+  std::deque<StoreFrame> queue_;
+  std::size_t sent_ = 0;    // of the first in the queue
+  std::size_t unsent_ = 0;  // bytes of the queue, with those that frames share
+  StoreBacklog backlog_;    // the queue, as it is in memory
+  Status dismissal_;
+};
+
+}  // namespace memspan
