@@ -20,7 +20,7 @@ set -euo pipefail
 
 base=(
   build-essential g++ cmake ninja-build pkg-config
-  libasio-dev libfmt-dev libcli11-dev libssl-dev
+  libfmt-dev libcli11-dev libssl-dev
 )
 examples=(libopenblas-dev libdnnl-dev)
 tests=(

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/mutex.h"
+#include "core/signals.h"
 #include "core/thread.h"
 #include "core/wake_event.h"
 
@@ -21,21 +22,29 @@ namespace memspan {
 
 class EventLoop::State : public std::enable_shared_from_this<State> {
  public:
-  static Result<std::shared_ptr<State>> start(std::string_view whose) {
+  static Result<std::shared_ptr<State>> make() {
     auto state = std::make_shared<State>();
     state->epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
     if (!state->epoll_.is_valid()) return Status::from_errno("epoll_create1");
     MEMSPAN_TRY_ASSIGN(state->wake_, WakeEvent::create(), "making an event loop");
     MEMSPAN_TRY(state->control(EPOLL_CTL_ADD, state->wake_.descriptor(), EPOLLIN, 0),
                 "making an event loop");
+    state->runner_ = std::this_thread::get_id();
+    return state;
+  }
+  static Result<std::shared_ptr<State>> start(std::string_view whose, Failed failed) {
+    MEMSPAN_TRY_ASSIGN(std::shared_ptr<State> state, make(), "starting a thread");
+    state->failed_ = std::move(failed);
+    const SignalsBlocked blocked;  // the thread inherits it
     MEMSPAN_TRY_ASSIGN(state->thread_, start_thread(whose, [state] { state->run(); }),
                        "making an event loop");
+    state->runner_ = state->thread_.get_id();
     return state;
   }
 
   // False in a child of fork().
   bool is_of_this_process() const { return process_ == getpid(); }
-  bool is_this_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
+  bool is_this_thread() const { return std::this_thread::get_id() == runner_; }
 
   Result<Token> watch(int descriptor, std::uint32_t events, Ready ready) {
     if (!is_of_this_process())
@@ -47,14 +56,27 @@ class EventLoop::State : public std::enable_shared_from_this<State> {
     return token;
   }
 
+  void change(Token token, std::uint32_t events) {
+    if (!is_of_this_process()) return;
+    MutexLock lock(mutex_);
+    const auto found = entries_.find(token);
+    if (found != entries_.end())
+      static_cast<void>(control(EPOLL_CTL_MOD, found->second.descriptor, events, token));
+  }
+
   Token call_at(Clock::time_point when, std::function<void()> call) {
     if (!is_of_this_process()) return 0;
     MutexLock lock(mutex_);
     const Token token = ++last_token_;
     const bool is_next = timers_.empty() || when < timers_.begin()->first;
-    timers_.emplace(when, token);
-    entries_[token] = {
-        -1, when, std::make_shared<Ready>([call = std::move(call)](std::uint32_t) { call(); })};
+    auto ready = std::make_shared<Ready>([call = std::move(call)](std::uint32_t) { call(); });
+    entries_[token] = {-1, when, std::move(ready)};
+    try {
+      timers_.emplace(when, token);
+    } catch (const std::bad_alloc&) {
+      entries_.erase(token);
+      throw;
+    }
     if (is_next && !is_this_thread()) wake_.ring();
     return token;
   }
@@ -68,6 +90,22 @@ class EventLoop::State : public std::enable_shared_from_this<State> {
     while (running_ == token && token != 0) finished_.wait_until(mutex_, Deadline::never());
   }
 
+  bool turn(const Deadline& deadline) {
+    std::array<epoll_event, 64> events;
+    const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
+                                 time_to_next_timer(deadline));
+    bool has_called = false;
+    for (int i = 0; i < count; ++i) {
+      const epoll_event& event = events[static_cast<std::size_t>(i)];
+      if (event.data.u64 == 0)
+        wake_.silence();
+      else
+        has_called = call(event.data.u64, event.events) || has_called;
+    }
+    for (const Token token : expired_timers()) has_called = call(token, 0) || has_called;
+    return has_called;
+  }
+
   void finish_running_call() {
     if (!is_of_this_process() || is_this_thread()) return;
     MutexLock lock(mutex_);
@@ -75,8 +113,9 @@ class EventLoop::State : public std::enable_shared_from_this<State> {
     while (running_ != 0 && calls_ == calls) finished_.wait_until(mutex_, Deadline::never());
   }
 
-  void end() {
-    if (!is_of_this_process()) return;
+  // False in a child of fork().
+  bool end() {
+    if (!is_of_this_process()) return false;
     std::map<Token, Entry> released;
     {
       MutexLock lock(mutex_);
@@ -84,11 +123,13 @@ class EventLoop::State : public std::enable_shared_from_this<State> {
       released.swap(entries_);
       timers_.clear();
     }
+    if (!thread_.joinable()) return true;
     wake_.ring();
     if (is_this_thread())
       thread_.detach();
     else
       thread_.join();
+    return true;
   }
 
  private:
@@ -118,28 +159,23 @@ class EventLoop::State : public std::enable_shared_from_this<State> {
   }
 
   void run() {
-    std::array<epoll_event, 64> events;
-    while (true) {
-      const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
-                                   time_to_next_timer());
-      for (int i = 0; i < count; ++i) {
-        const epoll_event& event = events[static_cast<std::size_t>(i)];
-        if (event.data.u64 == 0)
-          wake_.silence();
-        else
-          call(event.data.u64, event.events);
+    for (bool is_over = false; !is_over;) {
+      try {
+        turn(Deadline::never());
+      } catch (const std::exception& error) {
+        if (!failed_) throw;
+        failed_(error);  // the loop itself lacked memory; what was not called is still due
       }
-      for (const Token token : expired_timers()) call(token, 0);
       MutexLock lock(mutex_);
-      if (is_ending_) return;
+      is_over = is_ending_;
     }
   }
 
-  int time_to_next_timer() MEMSPAN_EXCLUDES(mutex_) {
+  int time_to_next_timer(const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    if (timers_.empty()) return -1;
-    const Duration left = std::max(Clock::now(), timers_.begin()->first) - Clock::now();
-    return Deadline::after(left).remaining_poll_ms();
+    if (timers_.empty()) return deadline.remaining_poll_ms();
+    // call_soon() has the least time there is.
+    return deadline.until(std::max(Clock::now(), timers_.begin()->first)).remaining_poll_ms();
   }
 
   // Only timers that have expired now. Timers that their callbacks start wait for the next turn.
@@ -152,29 +188,52 @@ class EventLoop::State : public std::enable_shared_from_this<State> {
     return tokens;
   }
 
-  // Does nothing if the callback has been cancelled.
-  void call(Token token, std::uint32_t events) MEMSPAN_EXCLUDES(mutex_) {
+  // False if the callback has been cancelled.
+  bool call(Token token, std::uint32_t events) MEMSPAN_EXCLUDES(mutex_) {
     std::shared_ptr<Ready> ready;
     {
       MutexLock lock(mutex_);
       const auto found = entries_.find(token);
-      if (found == entries_.end()) return;
+      if (found == entries_.end()) return false;
       running_ = token;
       ++calls_;
       ready = found->second.call;
       if (found->second.descriptor < 0) extract(token);
     }
-    (*ready)(events);
-    ready.reset();
-    MutexLock lock(mutex_);
-    running_ = 0;
-    finished_.notify_all();
+    const Running running(*this, ready);
+    try {
+      (*ready)(events);
+    } catch (const std::exception& error) {
+      if (!failed_) throw;
+      failed_(error);
+    }
+    return true;
   }
+
+  // A call that runs, to its end or its exception.
+  class Running {
+   public:
+    Running(State& loop, std::shared_ptr<Ready>& call) : loop_(loop), call_(call) {}
+    ~Running() {
+      call_.reset();
+      MutexLock lock(loop_.mutex_);
+      loop_.running_ = 0;
+      loop_.finished_.notify_all();
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    State& loop_;
+    std::shared_ptr<Ready>& call_;
+  };
 
   const pid_t process_ = getpid();
   Fd epoll_;
   WakeEvent wake_;  // token 0
   std::thread thread_;
+  std::thread::id runner_;  // the thread that calls
+  Failed failed_;
   Mutex mutex_;
   ConditionVariable finished_;
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
@@ -225,10 +284,20 @@ EventLoop::~EventLoop() {
   state_->end();
 }
 
-Result<std::shared_ptr<EventLoop>> EventLoop::start(std::string_view whose) {
-  auto state = State::start(whose);
+Result<std::shared_ptr<EventLoop>> EventLoop::start(std::string_view whose, Failed failed) {
+  auto state = State::start(whose, std::move(failed));
   if (!state.is_ok()) return state.status();
   return std::shared_ptr<EventLoop>(new EventLoop(std::move(state).value()));
+}
+
+Result<std::shared_ptr<EventLoop>> EventLoop::without_thread() {
+  auto state = State::make();
+  if (!state.is_ok()) return state.status();
+  return std::shared_ptr<EventLoop>(new EventLoop(std::move(state).value()));
+}
+
+bool EventLoop::run_once(const Deadline& deadline) {
+  return state_->turn(deadline);
 }
 
 Result<std::shared_ptr<EventLoop>> EventLoop::process_singleton() {
@@ -241,6 +310,14 @@ Result<std::shared_ptr<EventLoop>> EventLoop::process_singleton() {
 
 Result<EventLoop::Token> EventLoop::watch(int descriptor, std::uint32_t events, Ready ready) {
   return state_->watch(descriptor, events, std::move(ready));
+}
+
+bool EventLoop::stop() {
+  return state_->end();
+}
+
+void EventLoop::change(Token token, std::uint32_t events) {
+  state_->change(token, events);
 }
 
 EventLoop::Token EventLoop::call_at(Clock::time_point when, std::function<void()> call) {

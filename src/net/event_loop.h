@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An event loop: one thread, asleep in epoll, that calls back when a descriptor is ready, when a
-// timer expires, or as soon as it can.
+// timer expires, or as soon as it can. One that is made without a thread is run by its owner.
 //
 // process_singleton() is the loop that serves a process's control sockets (descriptor brokers,
 // process watches). Callbacks run one at a time on the loop's thread and must not wait for another
@@ -13,6 +13,7 @@
 #include <sys/epoll.h>
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -26,12 +27,24 @@ namespace memspan {
 // Thread-safe. Destruction cancels everything and ends the thread; it may happen in a callback.
 class EventLoop {
  public:
-  // Starts the thread; `whose` completes "the thread of ..." in messages.
-  static Result<std::shared_ptr<EventLoop>> start(std::string_view whose);
+  // Handles an exception of a callback, on the loop's thread. Must not throw.
+  using Failed = std::function<void(const std::exception&)>;
+
+  // Starts the thread; `whose` completes "the thread of ..." in messages. Without `failed`, an
+  // exception ends the process.
+  static Result<std::shared_ptr<EventLoop>> start(std::string_view whose, Failed failed = {});
+  // For this thread, which calls run_once().
+  static Result<std::shared_ptr<EventLoop>> without_thread();
+  // Waits until the deadline for something to call, and calls all that is ready. False: nothing
+  // was.
+  bool run_once(const Deadline& deadline);
   // The loop of this process, started at the first call. Owners: all its users. It ends with the
   // last of them.
   static Result<std::shared_ptr<EventLoop>> process_singleton();
   ~EventLoop();
+  // Cancels everything and ends the thread; not in a callback. It allocates no memory. False in a
+  // child of fork(), which has not the thread.
+  bool stop();
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
@@ -43,6 +56,8 @@ class EventLoop {
   // Fails with kSystem if the descriptor is already watched or cannot be.
   using Ready = std::function<void(std::uint32_t events)>;
   Result<Token> watch(int descriptor, std::uint32_t events, Ready ready);
+  // Other events of that descriptor; 0 for none but EPOLLHUP and EPOLLERR.
+  void change(Token token, std::uint32_t events);
   // Calls once, not before `when`.
   Token call_at(Clock::time_point when, std::function<void()> call);
   // Calls once, as soon as the thread is free.

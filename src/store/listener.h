@@ -6,11 +6,11 @@
 #pragma once
 
 #include "core/fd.h"
-#include "store/asio.h"
+#include "net/event_loop.h"
 
 namespace memspan {
 
-// Only for the thread that runs the io_context.
+// Only for the loop's thread, but start(). Must be stopped before it is destroyed.
 class StoreListener {
  public:
   // Receives the connections; must outlive the listener.
@@ -26,23 +26,23 @@ class StoreListener {
     ~Owner() = default;
   };
 
-  StoreListener(asio::io_context& context, Owner& owner);
+  StoreListener(EventLoop& loop, Owner& owner);
 
-  void start(Fd socket);
+  Status start(Fd socket);
   // Allowed before start(). Accepts nothing afterwards.
   void stop();
 
  private:
-  void await();
   void accept_some();
   void accept_and_close();
   void pause();
 
+  EventLoop& loop_;
   Owner& owner_;
-  asio::posix::stream_descriptor socket_;
-  asio::steady_timer pause_;
+  Fd socket_;
+  EventLoop::Token watch_ = 0;
+  EventLoop::Token pause_ = 0;
   Fd reserve_;  // released briefly to refuse a connection when no descriptor is left
-  bool is_stopping_ = false;
 };
 
 }  // namespace memspan

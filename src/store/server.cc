@@ -1,27 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/server.h"
 
-#include <fmt/format.h>
-
-#include <system_error>
-
 #include "store/server_loop.h"
 
 namespace memspan {
-namespace {
-
-// Asio and std::thread report a lack of descriptors or threads by exceptions in constructors.
-template <typename Make>
-auto without_exceptions(Make make) -> decltype(make()) {
-  try {
-    return make();
-  } catch (const std::system_error& error) {
-    return Status(Code::kSystem, fmt::format("starting the store: {}", error.what()));
-  }
-}
-
-}  // namespace
-
 StoreServer::StoreServer(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
 StoreServer::~StoreServer() = default;
 
@@ -31,19 +13,17 @@ Result<std::unique_ptr<StoreServer>> StoreServer::listen(const Endpoint& endpoin
   MEMSPAN_TRY_ASSIGN(StoreAuthentication authentication,
                      StoreAuthentication::make(options.security, listener.endpoint, options.job),
                      "starting the store");
-  return without_exceptions([&]() -> Result<std::unique_ptr<StoreServer>> {
-    auto loop =
-        std::make_unique<Loop>(std::move(listener), std::move(authentication), std::move(options));
-    return std::unique_ptr<StoreServer>(new StoreServer(std::move(loop)));
-  });
+  MEMSPAN_TRY_ASSIGN(
+      auto loop, Loop::start(std::move(listener), std::move(authentication), std::move(options)),
+      "starting the store");
+  return std::unique_ptr<StoreServer>(new StoreServer(std::move(loop)));
 }
 
 Result<std::unique_ptr<StoreServer>> StoreServer::without_listener(StoreServerOptions options) {
-  return without_exceptions([&]() -> Result<std::unique_ptr<StoreServer>> {
-    auto loop = std::make_unique<Loop>(std::nullopt, StoreAuthentication::none(options.job),
-                                       std::move(options));
-    return std::unique_ptr<StoreServer>(new StoreServer(std::move(loop)));
-  });
+  StoreAuthentication none = StoreAuthentication::none(options.job);
+  MEMSPAN_TRY_ASSIGN(auto loop, Loop::start(std::nullopt, std::move(none), std::move(options)),
+                     "starting the store");
+  return std::unique_ptr<StoreServer>(new StoreServer(std::move(loop)));
 }
 
 Status StoreServer::adopt(Fd socket) {

@@ -11,8 +11,6 @@
 
 #include "core/log.h"
 #include "core/random.h"
-#include "core/signals.h"
-#include "store/run_handlers.h"
 
 namespace memspan {
 namespace {
@@ -44,36 +42,39 @@ SessionId random_first_session() {
 
 }  // namespace
 
-StoreServer::Loop::Loop(std::optional<TcpListener> listener, StoreAuthentication authentication,
-                        StoreServerOptions options)
+StoreServer::Loop::Loop(StoreAuthentication authentication, StoreServerOptions options)
     : options_(std::move(options)),
       epoch_(random_epoch()),
-      work_(context_.get_executor()),
       authentication_(std::move(authentication)),
       kind_(authentication_.kind()),
       secret_(authentication_.secret()),
-      listener_(context_, *this),
       admission_(options_.admission),
       state_(options_.quota, options_.sizes),
-      next_session_(random_first_session()) {
-  if (listener) {
-    endpoint_ = listener->endpoint;
-    listener_.start(std::move(listener->socket));
-  }
-  if (authentication_.tls() != nullptr)
-    for (const std::string& warning : authentication_.tls()->warnings())
+      next_session_(random_first_session()) {}
+
+Result<std::unique_ptr<StoreServer::Loop>> StoreServer::Loop::start(
+    std::optional<TcpListener> listener, StoreAuthentication authentication,
+    StoreServerOptions options) {
+  std::unique_ptr<Loop> made(new Loop(std::move(authentication), std::move(options)));
+  if (made->authentication_.tls() != nullptr)
+    for (const std::string& warning : made->authentication_.tls()->warnings())
       log_line(LogLevel::kWarn, "the store: " + warning);
-  SignalsBlocked blocked;
-  thread_ = std::thread([this] { run(); });
+  if (listener) made->endpoint_ = listener->endpoint;
+  MEMSPAN_TRY_ASSIGN(
+      made->loop_,
+      EventLoop::start("a store",
+                       [loop = made.get()](const std::exception& error) { loop->report(error); }),
+      "starting the store");
+  if (listener) {
+    made->listener_.emplace(*made->loop_, *made);
+    MEMSPAN_PASS(made->listener_->start(std::move(listener->socket)));
+  }
+  return made;
 }
 
+// A child of fork() leaves the connections to its parent.
 StoreServer::Loop::~Loop() {
-  asio::post(context_, [this] { stop(); });
-  thread_.join();
-}
-
-void StoreServer::Loop::run() {
-  run_handlers(context_, [this](const std::exception& error) { report(error); });
+  if (loop_ != nullptr && loop_->stop()) stop();
 }
 
 void StoreServer::Loop::report(const std::exception& error) noexcept {
@@ -91,8 +92,10 @@ Status StoreServer::Loop::adopt(Fd socket) {
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM)
     return {Code::kInvalidArgument, "the descriptor is not a stream socket"};
   tune_connection(socket.get());
-  asio::post(context_, [this, stream = make_plain_channel(std::move(socket))]() mutable {
-    if (!is_stopping_) add(next_session_++, std::move(stream));
+  auto stream =
+      std::make_shared<std::unique_ptr<ByteChannel>>(make_plain_channel(std::move(socket)));
+  loop_->call_soon([this, stream] {
+    if (!is_stopping_) add(next_session_++, std::move(*stream));
   });
   return Status::ok();
 }
@@ -107,13 +110,13 @@ Status StoreServer::Loop::reload(const StoreSecurity& security) {
       "reading the certificates again");
   MEMSPAN_TRY(authentication_.check_own(*tls), "reading the certificates again");
   // The loop may be busy, and the new certificates must apply to connections after the return.
-  std::promise<void> promise;
-  const std::future<void> done = promise.get_future();
-  asio::post(context_, [this, tls = std::move(tls), promise = std::move(promise)]() mutable {
-    trust(std::move(tls));
-    promise.set_value();
+  auto promise = std::make_shared<std::promise<void>>();
+  const std::future<void> done = promise->get_future();
+  loop_->call_soon([this, tls = std::move(tls), promise = std::move(promise)] {
+    trust(tls);
+    promise->set_value();
   });
-  done.wait();  // also returns if the handler throws
+  done.wait();  // also returns if the callback throws
   return Status::ok();
 }
 
@@ -121,7 +124,7 @@ Result<StoreStatistics> StoreServer::Loop::statistics(Duration patience) {
   // Owners: this call and the handler, which may run after the patience is over.
   auto promise = std::make_shared<std::promise<StoreStatistics>>();
   std::future<StoreStatistics> counted = promise->get_future();
-  asio::post(context_, [this, promise] { promise->set_value(count()); });
+  loop_->call_soon([this, promise] { promise->set_value(count()); });
   if (counted.wait_for(patience) == std::future_status::ready) return counted.get();
   return Status(Code::kTimeout,
                 fmt::format("the store's thread was busy for {} s", to_seconds(patience)));
@@ -151,13 +154,20 @@ void StoreServer::Loop::trust(std::shared_ptr<const TlsContext> tls) {
   for (const auto& [id, why] : refused) end(id, why);
 }
 
-void StoreServer::Loop::stop() {
+void StoreServer::Loop::stop() noexcept {
   is_stopping_ = true;
   authentication_.end();
-  listener_.stop();
-  while (!sessions_.empty()) end(sessions_.begin()->first, {Code::kStoreLost, "the store ends"});
-  expiry_.cancel();
-  work_.reset();
+  if (listener_) listener_->stop();
+  loop_->cancel(expiry_);
+  while (!sessions_.empty()) {
+    const auto [id, session] = *sessions_.begin();
+    try {
+      session->close({Code::kStoreLost, "the store ends"});
+    } catch (const std::exception& error) {
+      report(error);
+    }
+    sessions_.erase(id);
+  }
 }
 
 void StoreServer::Loop::end(SessionId id, const Status& why) {
@@ -195,7 +205,7 @@ void StoreServer::Loop::out_of_descriptors() {
 
 void StoreServer::Loop::add(SessionId id, std::unique_ptr<ByteChannel> stream) {
   auto session = std::make_shared<StoreSession>(*this, id, std::move(stream),
-                                                StoreSession::Shared{context_, chunk_, backlog_},
+                                                StoreSession::Shared{*loop_, chunk_, backlog_},
                                                 options_.patience);
   sessions_.emplace(id, session);
   session->start();
@@ -284,10 +294,8 @@ void StoreServer::Loop::drop_slowest() {
 void StoreServer::Loop::arm_expiry() {
   const auto next = state_.next_deadline();
   if (!next || is_stopping_ || (armed_for_ && *armed_for_ <= *next)) return;
-  expiry_.expires_at(*next);
-  expiry_.async_wait([this](const asio::error_code& error) {
-    if (!error) expire();
-  });
+  loop_->cancel(expiry_);
+  expiry_ = loop_->call_at(*next, [this] { expire(); });
   armed_for_ = next;  // last: without memory nothing is armed
 }
 

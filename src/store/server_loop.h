@@ -9,11 +9,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 
+#include "net/event_loop.h"
 #include "net/tcp.h"
 #include "store/admission.h"
-#include "store/asio.h"
 #include "store/authentication.h"
 #include "store/backlog.h"
 #include "store/headroom.h"
@@ -24,12 +23,12 @@
 
 namespace memspan {
 
-// All but the public functions runs in thread_. The thread ends when no work is left, which stop()
-// ensures.
+// All but the public functions runs in the loop's thread.
 class StoreServer::Loop final : public StoreSession::Owner, public StoreListener::Owner {
  public:
-  Loop(std::optional<TcpListener> listener, StoreAuthentication authentication,
-       StoreServerOptions options);
+  static Result<std::unique_ptr<Loop>> start(std::optional<TcpListener> listener,
+                                             StoreAuthentication authentication,
+                                             StoreServerOptions options);
   ~Loop();
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -41,8 +40,8 @@ class StoreServer::Loop final : public StoreSession::Owner, public StoreListener
   Result<StoreStatistics> statistics(Duration patience);
 
  private:
-  void run();
-  void stop();
+  Loop(StoreAuthentication authentication, StoreServerOptions options);
+  void stop() noexcept;
   StoreStatistics count() const;
   void add(SessionId id, std::unique_ptr<ByteChannel> stream);
   void end(SessionId id, const Status& why);
@@ -72,21 +71,20 @@ class StoreServer::Loop final : public StoreSession::Owner, public StoreListener
 
   const StoreServerOptions options_;
   const std::uint64_t epoch_;
-  asio::io_context context_{1};
-  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  std::shared_ptr<EventLoop> loop_;
   Endpoint endpoint_;
   StoreAuthentication authentication_;
   const StoreSecurity::Kind kind_;  // of authentication_, for every thread
   const std::string secret_;
-  StoreListener listener_;
-  asio::steady_timer expiry_{context_};
+  std::optional<StoreListener> listener_;
+  EventLoop::Token expiry_ = 0;
   std::optional<Clock::time_point> armed_for_;
   StoreAdmission admission_;
   StoreState state_;
   std::array<char, 65536> chunk_ = {};
   StoreBacklog backlog_;  // of all sessions
   Headroom headroom_;
-  // Owned together with Asio's pending handlers.
+  // Owned together with the loop's callbacks.
   std::map<SessionId, std::shared_ptr<StoreSession>> sessions_;
   SessionId next_session_;
   std::deque<StoreAnswers> outbox_;
@@ -96,7 +94,6 @@ class StoreServer::Loop final : public StoreSession::Owner, public StoreListener
   std::uint64_t refused_ = 0;
   std::uint64_t requests_ = 0;
   bool is_stopping_ = false;
-  std::thread thread_;
 };
 
 }  // namespace memspan

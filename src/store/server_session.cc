@@ -49,13 +49,10 @@ StoreSession::StoreSession(Owner& owner, SessionId id, std::unique_ptr<ByteChann
     : owner_(owner),
       id_(id),
       stream_(std::move(stream)),
-      watched_(shared.context, stream_->socket()),
+      loop_(shared.loop),
       chunk_(shared.chunk),
       all_backlog_(shared.backlog),
-      limits_(patience),
-      patience_(shared.context),
-      reading_{asio::steady_timer(shared.context)},
-      writing_{asio::steady_timer(shared.context)} {}
+      limits_(patience) {}
 
 template <typename Step>
 void StoreSession::run(Step step) {
@@ -69,12 +66,16 @@ void StoreSession::run(Step step) {
 }
 
 void StoreSession::start() {
-  patience_.expires_after(limits_.hello);
-  patience_.async_wait([self = shared_from_this()](const asio::error_code& error) {
-    if (!error && self->stage_ != Stage::kServing)
+  auto watched =
+      loop_.watch(stream_->socket(), 0,
+                  [self = shared_from_this()](std::uint32_t events) { self->on_ready(events); });
+  if (!watched.is_ok()) return close(watched.status());
+  watch_ = *watched;
+  patience_ = loop_.call_at(Clock::now() + limits_.hello, [self = shared_from_this()] {
+    if (self->stage_ != Stage::kServing)
       self->run([&] { self->close(lost("it did not say hello in time")); });
   });
-  shake_hands();
+  run([&] { shake_hands(); });
 }
 
 void StoreSession::send(const StoreAnswer& answer) {
@@ -113,12 +114,11 @@ void StoreSession::close(const Status& why) {
   const bool was_dismissed = stage_ == Stage::kDismissed;
   stage_ = Stage::kClosed;
   drop_queue();
-  watched_.release();                        // cancels waiting handlers
+  loop_.cancel(watch_);
   ::shutdown(stream_->socket(), SHUT_RDWR);  // a child of fork() may hold it open
   stream_.reset();
-  patience_.cancel();
-  reading_.timer.cancel();
-  writing_.timer.cancel();
+  for (const EventLoop::Token timer : {patience_, reading_.timer, writing_.timer})
+    loop_.cancel(timer);
   owner_.closed(id_, was_dismissed ? dismissal_ : why);
 }
 
@@ -128,10 +128,12 @@ bool StoreSession::goes_on(const ChannelStep& step) {
     case ChannelStep::Next::kDone:
       return true;
     case ChannelStep::Next::kReadable:
-      await(asio::posix::stream_descriptor::wait_read, is_reading_, &StoreSession::read);
+      is_reading_ = true;
+      watch();
       return false;
     case ChannelStep::Next::kWritable:
-      await(asio::posix::stream_descriptor::wait_write, is_writing_, &StoreSession::write);
+      is_writing_ = true;
+      watch();
       return false;
     case ChannelStep::Next::kEnd:
       close(lost("its connection to the store ended"));
@@ -149,23 +151,37 @@ void StoreSession::shake_hands() {
   read();
 }
 
-// Calls `next` when the socket is ready, or continues the handshake if that is not over.
-void StoreSession::await(asio::posix::stream_descriptor::wait_type what, bool& is_awaited,
-                         void (StoreSession::*next)()) {
-  if (is_awaited) return;
-  watched_.async_wait(
-      what, [self = shared_from_this(), what, &is_awaited, next](const asio::error_code& error) {
-        is_awaited = false;
-        if (error || self->stage_ == Stage::kClosed) return;
-        self->run([&] {
-          if (what == asio::posix::stream_descriptor::wait_read) self->owner_.spoke(self->id_);
-          if (self->stage_ == Stage::kHandshake)
-            self->shake_hands();
-          else
-            ((*self).*next)();
-        });
-      });
-  is_awaited = true;  // last: without memory nothing is awaited
+void StoreSession::on_ready(std::uint32_t events) {
+  const bool has_ended = (events & (EPOLLHUP | EPOLLERR)) != 0;
+  // A peer that is gone reads no answers, and no read of a paused session would find that out.
+  if (has_ended && !is_reading_ && !is_writing_) return close(lost("its connection ended"));
+  if (is_reading_ && ((events & EPOLLIN) != 0 || has_ended)) {
+    is_reading_ = false;
+    run([&] {
+      owner_.spoke(id_);
+      if (stage_ == Stage::kHandshake)
+        shake_hands();
+      else
+        read();
+    });
+  }
+  if (is_writing_ && ((events & EPOLLOUT) != 0 || has_ended)) {
+    is_writing_ = false;
+    run([&] {
+      if (stage_ == Stage::kHandshake)
+        shake_hands();
+      else if (stage_ != Stage::kClosed)
+        write();
+    });
+  }
+  watch();
+}
+
+void StoreSession::watch() {
+  const std::uint32_t wanted = (is_reading_ ? EPOLLIN : 0U) | (is_writing_ ? EPOLLOUT : 0U);
+  if (stage_ == Stage::kClosed || wanted == watched_) return;
+  watched_ = wanted;
+  loop_.change(watch_, wanted);
 }
 
 void StoreSession::read() {
@@ -193,7 +209,7 @@ void StoreSession::refuse_tls() {
 }
 
 void StoreSession::read_soon() {
-  asio::post(watched_.get_executor(), [self = shared_from_this()] {
+  loop_.call_soon([self = shared_from_this()] {
     if (self->stage_ == Stage::kGreeting || self->stage_ == Stage::kServing)
       self->run([&] { self->read(); });
   });
@@ -233,7 +249,7 @@ void StoreSession::greet(std::string_view body) {
   const bool is_welcome = welcome.code == Code::kOk;
   stage_ = is_welcome ? Stage::kServing : Stage::kRefusing;
   if (is_welcome) {
-    patience_.cancel();
+    loop_.cancel(patience_);
     reader_.set_limit(kMaxFrameBytes);
   }
   queue({.head = encode(welcome)});
@@ -288,12 +304,8 @@ void StoreSession::end_frame() {
 // The socket is writable, but other sessions have their turn.
 void StoreSession::write_soon() {
   time_frame(writing_, sent_ > 0);
-  if (is_writing_) return;
-  asio::post(watched_.get_executor(), [self = shared_from_this()] {
-    self->is_writing_ = false;
-    if (self->stage_ != Stage::kClosed) self->run([&] { self->write(); });
-  });
   is_writing_ = true;
+  watch();
 }
 
 // Before the hello, patience_ limits everything.
@@ -302,12 +314,10 @@ void StoreSession::time_frame(FrameClock& clock, bool has_begun) {
   if (!is_timed || clock.is_running == has_begun) return;
   if (!has_begun) {
     clock.is_running = false;
-    clock.timer.cancel();
+    loop_.cancel(clock.timer);
     return;
   }
-  clock.timer.expires_after(limits_.frame);
-  clock.timer.async_wait([self = shared_from_this()](const asio::error_code& error) {
-    if (error) return;
+  clock.timer = loop_.call_at(Clock::now() + limits_.frame, [self = shared_from_this()] {
     self->run([&] {
       self->close(lost(fmt::format("it took longer than {:.0f} s over one frame",
                                    to_seconds(self->limits_.frame))));

@@ -18,7 +18,7 @@
 
 #include "core/clock.h"
 #include "net/byte_channel.h"
-#include "store/asio.h"
+#include "net/event_loop.h"
 #include "store/backlog.h"
 #include "store/wire.h"
 
@@ -31,8 +31,8 @@ struct StorePatience {
   std::size_t queued = std::size_t{64} << 20;  // of answers that it has not read, in memory
 };
 
-// Only for the thread that runs the io_context. Shared by its owner and by Asio's pending handlers;
-// the last of them destroys it.
+// Only for the loop's thread. Shared by its owner and by the loop's callbacks; the last of them
+// destroys it.
 class StoreSession : public std::enable_shared_from_this<StoreSession> {
  public:
   // Keeps the sessions. Must exist until they are closed.
@@ -58,7 +58,7 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
 
   // Shared by all sessions of a thread; must outlive them.
   struct Shared {
-    asio::io_context& context;
+    EventLoop& loop;
     std::span<char> chunk;  // buffer to read into
     StoreBacklog& backlog;  // the frames of all queues
   };
@@ -81,16 +81,17 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
   enum class Stage { kHandshake, kGreeting, kServing, kRefusing, kDismissed, kClosed };
   // Limits the time from the first byte of a frame to its last, in one direction.
   struct FrameClock {
-    asio::steady_timer timer;
+    EventLoop::Token timer = 0;
     bool is_running = false;
   };
 
-  // Runs an Asio handler. An exception for lack of memory dismisses only this session.
+  // Runs a callback. An exception for lack of memory dismisses only this session.
   template <typename Step>
   void run(Step step);
   void shake_hands();
-  void await(asio::posix::stream_descriptor::wait_type what, bool& is_awaited,
-             void (StoreSession::*next)());
+  void on_ready(std::uint32_t events);
+  // Watches for what is awaited.
+  void watch();
   void read();
   void refuse_tls();
   void read_soon();
@@ -107,17 +108,19 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
 
   Owner& owner_;
   const SessionId id_;
-  std::unique_ptr<ByteChannel> stream_;     // null when closed
-  asio::posix::stream_descriptor watched_;  // borrows the stream's socket
+  std::unique_ptr<ByteChannel> stream_;  // null when closed
+  EventLoop& loop_;
+  EventLoop::Token watch_ = 0;  // of the stream's socket
+  std::uint32_t watched_ = 0;   // the events
   const std::span<char> chunk_;
   StoreBacklog& all_backlog_;
   const StorePatience limits_;
-  asio::steady_timer patience_;  // for the hello
+  EventLoop::Token patience_ = 0;  // for the hello
   FrameClock reading_;
   FrameClock writing_;
   Stage stage_ = Stage::kHandshake;
-  bool is_reading_ = false;  // a handler waits for bytes
-  bool is_writing_ = false;  // a handler waits to write
+  bool is_reading_ = false;  // it waits for bytes
+  bool is_writing_ = false;  // it waits to write
   bool is_paused_ = false;   // not reading until the queue is shorter
   bool has_read_ = false;
   StoreFrameReader reader_{kMaxGreetingBytes};

@@ -60,7 +60,7 @@ def files_are_listed():
 
 def linked_libraries_are_named():
     (library,) = [name for name in (package["name"] for package in packages.values()) if re.fullmatch(r"libmemspan\.so[0-9.]+", name)]
-    check({"libasio-dev", "libfmt-dev"} <= of(library, "STATIC_LINK"), f"in {library}: {of(library, 'STATIC_LINK')}")
+    check({"libfmt-dev"} <= of(library, "STATIC_LINK"), f"in {library}: {of(library, 'STATIC_LINK')}")
     check("nlohmann-json3-dev" not in of(library, "STATIC_LINK"), f"{library} has what only the module for etcd is made of")
     check("libc6" in of(library, "DYNAMIC_LINK"), f"{library} loads {of(library, 'DYNAMIC_LINK')}")
     check(not any(name.startswith("libssl") for name in of(library, "DYNAMIC_LINK")), f"{library} loads OpenSSL by itself")

@@ -23,16 +23,17 @@ class StoreSessionTest : public testing::Test, public StoreSession::Owner {
   void start(StorePatience patience = {std::chrono::hours(1), std::chrono::hours(1)}) {
     session_ =
         std::make_shared<StoreSession>(*this, 1, make_plain_channel(std::move(ours_)),
-                                       StoreSession::Shared{context_, chunk_, backlog_}, patience);
+                                       StoreSession::Shared{*loop_, chunk_, backlog_}, patience);
     session_->start();
   }
   void say_hello() { peer_.send(encode(StoreHello{.member = "a test"})); }
   // Runs the loop until nothing more can happen without the peer.
   void run_ready() {
-    while (context_.poll() > 0) continue;
+    while (loop_->run_once(Deadline::after(Duration::zero()))) continue;
   }
   void run_until_closed() {
-    while (!is_closed_ && context_.run_one() > 0) continue;
+    const Deadline deadline = Deadline::after(std::chrono::seconds(60));
+    while (!is_closed_ && !deadline.has_passed()) loop_->run_once(deadline);
     run_ready();
   }
   bool peer_sees_the_end() {
@@ -40,14 +41,14 @@ class StoreSessionTest : public testing::Test, public StoreSession::Owner {
     return peer_.sees_the_end();
   }
 
-  asio::io_context context_{1};
+  const std::shared_ptr<EventLoop> loop_ = EventLoop::without_thread().value();
   StoreBacklog backlog_;
   RawPeer peer_;
   std::vector<StoreRequest> served_;
   std::function<void(const StoreRequest&)> on_request_ = [](const StoreRequest&) {};
   bool is_closed_ = false;
   Status why_;
-  std::shared_ptr<StoreSession> session_;  // shared with Asio's handlers
+  std::shared_ptr<StoreSession> session_;  // shared with the loop's callbacks
 
  private:
   explicit StoreSessionTest(std::pair<Fd, Fd> ends) : peer_(std::move(ends.first)) {

@@ -7,6 +7,9 @@
 
 #include <array>
 #include <future>
+#include <new>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -45,6 +48,45 @@ class Pipe {
   Fd out;
   Fd in;
 };
+
+TEST(EventLoopTest, ACallThatThrowsIsReportedAndTheOthersRun) {
+  std::vector<std::string> seen;
+  auto loop = must(EventLoop::start(
+      "a test's loop", [&](const std::exception& error) { seen.emplace_back(error.what()); }));
+  const Pipe pipe;
+  pipe.write_byte();
+  loop->call_soon([&] { seen.emplace_back("first"); });
+  loop->call_soon([]() { throw std::bad_alloc(); });
+  loop->call_soon([&] { seen.emplace_back("second"); });
+  pass_through(*loop);
+  const auto token = must(loop->watch(pipe.out.get(), EPOLLIN, [&](std::uint32_t) {
+    pipe.read_byte();
+    throw std::runtime_error("no reason");
+  }));
+  pass_through(*loop);
+  loop->cancel(token);  // does not wait for the call that failed
+  pass_through(*loop);
+  EXPECT_EQ(seen,
+            (std::vector<std::string>{"first", std::bad_alloc().what(), "second", "no reason"}));
+}
+
+TEST(EventLoopTest, ARunOfItsOwnerCallsWhatIsReady) {
+  auto loop = must(EventLoop::without_thread());
+  const auto at_once = [] { return Deadline::after(Duration::zero()); };
+  const Pipe pipe;
+  int calls = 0;
+  const auto token = must(loop->watch(pipe.out.get(), 0, [&](std::uint32_t) { ++calls; }));
+  pipe.write_byte();
+  EXPECT_FALSE(loop->run_once(at_once()));
+  loop->change(token, EPOLLIN);
+  EXPECT_TRUE(loop->run_once(at_once()));
+  loop->change(token, 0);
+  EXPECT_FALSE(loop->run_once(at_once()));
+  loop->call_soon([&] { ++calls; });
+  EXPECT_TRUE(loop->run_once(Deadline::never()));
+  EXPECT_EQ(calls, 2);
+  loop->cancel(token);
+}
 
 TEST(EventLoopTest, CallsBackWhenADescriptorIsReadyAndAgainWhileItIs) {
   auto loop = start_loop();
