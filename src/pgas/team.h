@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/status.h"
 #include "pgas/local_teams.h"
@@ -193,8 +194,11 @@ class Team {
   std::size_t eager_bytes_used(int member, std::uint64_t sequence) const;
   Status failure_of_leader() const;
 
-  // The contents of a proposal of a team of the living, beside the place of its area.
+  bool is_alive_peer(int peer) const;
+  // The contents of a proposal of a team of the living, before its area.
   struct Living;
+  // This team and the teams of the living that could not meet, in which others may have succeeded.
+  std::vector<Team*> shrinking();
   Status propose(Living& living);
   Status propose_living();
   std::optional<Living> proposal_of(int maker);
@@ -214,6 +218,7 @@ class Team {
   LocalTeams::Entry* entry_ = nullptr;  // the same, once it has had one
   std::unique_ptr<TeamNodes> nodes_;    // null on one node
   Id id_ = 0;
+  std::vector<std::unique_ptr<Team>> attempts_;  // shrinking()
 };
 
 // kInvalidArgument, naming the reason, when `shape` does not fit a parent of `parent_size`.

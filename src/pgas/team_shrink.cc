@@ -6,6 +6,11 @@
 // A proposal holds for members that know of no more deaths than it does, and while its maker lives.
 // A member that took one that a death has overtaken fails in its first barrier, and calls again
 // with more deaths to ask for.
+//
+// If a process dies in that barrier, it may succeed at some members and fail at others. The former
+// then shrink the new team, the latter call again for the old one. So these keep the new team,
+// propose in both, and take proposals of both. A member that has not taken the proposal looks only
+// at the old team, but then the barrier has succeeded nowhere.
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -19,9 +24,9 @@ namespace {
 // The bits of SyncHeader::proposal: | 1 | deaths: 15 | maker: 16 | place / 128: 32 |
 struct Proposal {
   std::uint32_t deaths = 0;  // that its maker knew of
-  int maker = 0;             // a member of the old team, on this node
-  std::uint64_t place = 0;   // of the new team's area in its internal area; a Living follows
-  bool is_made = true;
+  int maker = 0;             // a PE of this node
+  std::uint64_t place = 0;   // of a Living in its internal area; the new team's area follows
+  bool is_made = false;
 
   std::uint64_t encode() const {
     return std::uint64_t{1} << 63 | (std::uint64_t{deaths} & 0x7fff) << 48 |
@@ -37,46 +42,74 @@ static_assert(kMostPeers <= 0x7fff);
 // The sequence of its messages, which no barrier reaches.
 constexpr std::uint64_t kProposal = ~std::uint64_t{0};
 
+// A connection may break so long before the death of its peer is known.
+constexpr Duration kNoticePatience = std::chrono::seconds(1);
+
 }  // namespace
 
 struct Team::Living {
-  Id id = 0;                        // of the new team; 0: that of the area that is about to be made
-  std::vector<std::uint8_t> lives;  // by old member
+  Id id = 0;               // of the new team; 0: that of the area that is about to be made
+  std::vector<int> peers;  // in the order of the old team
 
-  std::vector<std::byte> encode() const {
-    std::vector<std::byte> bytes(sizeof id + lives.size());
-    std::memcpy(bytes.data(), &id, sizeof id);
-    std::memcpy(bytes.data() + sizeof id, lives.data(), lives.size());
-    return bytes;
+  std::size_t bytes() const { return sizeof id + (1 + peers.size()) * sizeof(int); }
+  // From the begin of this to the area.
+  std::size_t room() const {
+    return (bytes() + kFalseSharingRange - 1) / kFalseSharingRange * kFalseSharingRange;
   }
-  static Living decode(const std::byte* bytes, std::size_t members) {
+  std::vector<std::byte> encode() const {
+    std::vector<std::byte> all(bytes());
+    const int count = static_cast<int>(peers.size());
+    std::memcpy(all.data(), &id, sizeof id);
+    std::memcpy(all.data() + sizeof id, &count, sizeof count);
+    std::memcpy(all.data() + sizeof id + sizeof count, peers.data(), peers.size() * sizeof(int));
+    return all;
+  }
+  // nullopt: there are not as many bytes as it needs, or too many peers.
+  static std::optional<Living> decode(const std::byte* bytes, std::size_t most, int members) {
     Living living;
+    int count = 0;
+    if (most < living.bytes()) return std::nullopt;
     std::memcpy(&living.id, bytes, sizeof living.id);
-    living.lives.resize(members);
-    std::memcpy(living.lives.data(), bytes + sizeof living.id, members);
+    std::memcpy(&count, bytes + sizeof living.id, sizeof count);
+    if (count < 1 || count > members) return std::nullopt;
+    living.peers.resize(static_cast<std::size_t>(count));
+    if (most < living.bytes()) return std::nullopt;
+    std::memcpy(living.peers.data(), bytes + sizeof living.id + sizeof count,
+                living.peers.size() * sizeof(int));
     return living;
   }
 };
 
 bool Team::is_alive(int member) const {
+  return is_alive_peer(peer_of(member));
+}
+
+bool Team::is_alive_peer(int peer) const {
   // Its number among the deaths, which is set after the count of all: the number implies the count.
-  return world_.segment().peer(peer_of(member)).death.load(std::memory_order_acquire) == 0;
+  return world_.segment().peer(peer).death.load(std::memory_order_acquire) == 0;
+}
+
+std::vector<Team*> Team::shrinking() {
+  std::vector<Team*> teams{this};
+  for (const auto& attempt : attempts_) teams.push_back(attempt.get());
+  return teams;
 }
 
 Status Team::propose(Living& living) {
-  const auto place = world_.allocate_internal(SyncArea::bytes_for(size()) + sizeof living.id +
-                                              living.lives.size());
+  const auto members = static_cast<int>(living.peers.size());
+  const auto place = world_.allocate_internal(living.room() + SyncArea::bytes_for(members));
   if (!place) return {Code::kOutOfMemory, "no room for another team"};
   if (living.id == 0) living.id = id_of(world_.rank(), *place);
-  std::byte* const area = world_.internal_area(world_.rank()) + *place;
-  std::memset(static_cast<void*>(area), 0, SyncArea::bytes_for(size()));
+  std::byte* const made = world_.internal_area(world_.rank()) + *place;
+  std::memset(static_cast<void*>(made + living.room()), 0, SyncArea::bytes_for(members));
   const std::vector<std::byte> bytes = living.encode();
-  std::memcpy(area + SyncArea::bytes_for(size()), bytes.data(), bytes.size());
+  std::memcpy(made, bytes.data(), bytes.size());
   // Counted after the look at the living. So a proposal may claim to know more than it does, and
   // then fails, but a member that knows as much as it does never waits for another.
   const std::uint32_t deaths = world_.segment().header().deaths.load(std::memory_order_acquire);
-  area_.header().proposal.store(Proposal{deaths, index_, *place}.encode(),
-                                std::memory_order_release);
+  for (Team* const team : shrinking())
+    team->area_.header().proposal.store(Proposal{deaths, world_.rank(), *place}.encode(),
+                                        std::memory_order_release);
   for (int member = 0; member < size(); ++member)
     if (is_alive(member) && world_.is_near(peer_of(member)))
       world_.route(peer_of(member)).notify_sync();
@@ -85,75 +118,92 @@ Status Team::propose(Living& living) {
 
 Status Team::propose_living() {
   Living living;
-  for (int member = 0; member < size(); ++member) living.lives.push_back(is_alive(member) ? 1 : 0);
+  for (int member = 0; member < size(); ++member)
+    if (is_alive(member)) living.peers.push_back(peer_of(member));
   MEMSPAN_PASS(propose(living));
   const std::vector<std::byte> bytes = living.encode();
   for (int node = 0; nodes_ && node < nodes_->count(); ++node) {
     if (node == nodes_->mine()) continue;
     for (const int member : nodes_->members(node)) {
-      if (living.lives[static_cast<std::size_t>(member)] == 0) continue;
+      if (!is_alive(member)) continue;
       // If it dies now, its death ends what follows.
-      (void)world_.messages().send(peer_of(member), {MessageKind::kBarrier, id_, kProposal}, bytes);
+      for (const Team* const team : shrinking())
+        (void)world_.messages().send(peer_of(member), {MessageKind::kBarrier, team->id_, kProposal},
+                                     bytes);
       break;
     }
   }
   return Status::ok();
 }
 
-// The proposal that member `maker` on another node has sent to this one, if it can hold.
+// The proposal that the PE `maker` on another node has sent to this one, if it can hold.
 std::optional<Team::Living> Team::proposal_of(int maker) {
-  const auto members = static_cast<std::size_t>(size());
-  while (auto bytes =
-             world_.messages().poll(peer_of(maker), {MessageKind::kBarrier, id_, kProposal})) {
-    if (bytes->size() != sizeof(Id) + members) continue;
-    Living living = Living::decode(bytes->data(), members);
-    bool can_be = living.lives[static_cast<std::size_t>(index_)] != 0;
-    for (std::size_t member = 0; member < members; ++member)
-      can_be = can_be && (living.lives[member] == 0 || is_alive(static_cast<int>(member)));
-    if (can_be) return living;
-  }
+  for (const Team* const team : shrinking())
+    while (const auto bytes =
+               world_.messages().poll(maker, {MessageKind::kBarrier, team->id_, kProposal})) {
+      auto living = Living::decode(bytes->data(), bytes->size(), size());
+      if (!living) continue;
+      bool has_self = false;
+      bool can_be = true;
+      for (const int peer : living->peers) {
+        has_self = has_self || peer == world_.rank();
+        can_be = can_be && peer >= 0 && peer < world_.size() && is_alive_peer(peer);
+      }
+      if (can_be && has_self) return living;
+    }
   return std::nullopt;
 }
 
 Result<std::unique_ptr<Team>> Team::shrink(const char* what) {
   MEMSPAN_PASS(prepare(what));
-  const auto proposed = [this] {
-    return Proposal::decode(area_.header().proposal.load(std::memory_order_acquire));
+  const auto deaths_now = [this] {
+    return world_.segment().header().deaths.load(std::memory_order_acquire);
   };
   Proposal proposal;
+  // A proposal that knows of so many deaths.
+  const auto is_proposed = [&](std::uint32_t deaths) {
+    for (const Team* const team : shrinking()) {
+      proposal = Proposal::decode(team->area_.header().proposal.load(std::memory_order_acquire));
+      if (proposal.is_made && proposal.deaths >= deaths && is_alive_peer(proposal.maker))
+        return true;
+    }
+    return false;
+  };
   Status status;
   do {
     acknowledge_deaths(world_.waiting());
-    const std::uint32_t deaths = world_.segment().header().deaths.load(std::memory_order_acquire);
+    const std::uint32_t deaths = deaths_now();
     int first = 0;
     while (!is_alive(first)) ++first;
     int first_near = 0;
     while (!world_.is_near(peer_of(first_near)) || !is_alive(first_near)) ++first_near;
-    std::optional<Living> told;
     if (first == index_) MEMSPAN_PASS(propose_living());
+    std::optional<Living> told;
     status = wait_for(world_.waiting(), WaitsFor::kSync, what, Deadline::never(), [&] {
-      if (first_near == index_ && first != index_) {
-        told = proposal_of(first);
-        return told.has_value();
-      }
-      proposal = proposed();
-      return proposal.is_made && proposal.deaths >= deaths && is_alive(proposal.maker);
+      if (first_near != index_ || first == index_) return is_proposed(deaths);
+      told = proposal_of(peer_of(first));
+      return told.has_value();
     });
     if (status.is_ok() && told) {
       MEMSPAN_PASS(propose(*told));
-      proposal = proposed();
+      if (!is_proposed(deaths)) status = {Code::kPeerLost, "another PE has died"};
     }
   } while (status.code() == Code::kPeerLost);
   MEMSPAN_PASS(status);
-  const Living living = Living::decode(
-      world_.internal_area(peer_of(proposal.maker)) + proposal.place + SyncArea::bytes_for(size()),
-      static_cast<std::size_t>(size()));
-  std::vector<int> peers;
-  for (int member = 0; member < size(); ++member)
-    if (living.lives[static_cast<std::size_t>(member)] != 0) peers.push_back(peer_of(member));
-  auto team = at(world_, TeamShape::of(std::move(peers)), proposal.place, living.id);
-  MEMSPAN_PASS(team->barrier(what));
-  return team;
+  // Its maker knew at most as many members.
+  const auto living =
+      Living::decode(world_.internal_area(proposal.maker) + proposal.place,
+                     sizeof(Id) + (1 + static_cast<std::size_t>(size())) * sizeof(int), size());
+  if (!living) return Status(Code::kInternal, "a malformed proposal of a team");
+  auto team = at(world_, TeamShape::of(living->peers), proposal.place + living->room(), living->id);
+  Status met = team->barrier(what);
+  if (met.is_ok()) return team;
+  if (met.code() == Code::kPeerLost)
+    static_cast<void>(wait_for(world_.waiting(), WaitsFor::kSync, what,
+                               Deadline::after(kNoticePatience),
+                               [&] { return deaths_now() > proposal.deaths; }));
+  attempts_.push_back(std::move(team));
+  return met;
 }
 
 }  // namespace memspan
