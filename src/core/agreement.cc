@@ -27,8 +27,8 @@ Result<std::string> decode_outcome(const std::string& told) {
   return text;
 }
 
-Result<std::vector<std::string>> agree(const ExchangeTexts& exchange,
-                                       const Result<std::string>& mine, std::string_view kind) {
+Result<std::vector<std::string>> agree(const Exchange& exchange, const Result<std::string>& mine,
+                                       std::string_view kind) {
   auto all = exchange(encode_outcome(mine));
   if (!all.is_ok()) return mine.is_ok() ? all : mine.status();
   for (std::size_t member = 0; member < all->size(); ++member) {
@@ -42,7 +42,7 @@ Result<std::vector<std::string>> agree(const ExchangeTexts& exchange,
   return all;
 }
 
-Status agree(const ExchangeTexts& exchange, const Status& mine, std::string_view kind) {
+Status agree(const Exchange& exchange, const Status& mine, std::string_view kind) {
   return agree(exchange, mine.is_ok() ? Result<std::string>(std::string()) : mine, kind).status();
 }
 

@@ -15,14 +15,14 @@
 namespace memspan {
 
 // Returns every member's text, in the order of members. All members call it equally often.
-using ExchangeTexts = std::function<Result<std::vector<std::string>>(const std::string& mine)>;
+using Exchange = std::function<Result<std::vector<std::string>>(const std::string& mine)>;
 
 // Returns the texts of all, or on all members the failure of the first member that failed, after
 // "`kind` N: ". If the exchange fails, a member that had failed before gets its own failure.
-Result<std::vector<std::string>> agree(const ExchangeTexts& exchange,
-                                       const Result<std::string>& mine, std::string_view kind);
+Result<std::vector<std::string>> agree(const Exchange& exchange, const Result<std::string>& mine,
+                                       std::string_view kind);
 // Agrees without texts.
-Status agree(const ExchangeTexts& exchange, const Status& mine, std::string_view kind);
+Status agree(const Exchange& exchange, const Status& mine, std::string_view kind);
 
 // A result as a text, "CODE TEXT", for exchanges that carry only texts.
 std::string encode_outcome(const Result<std::string>& outcome);

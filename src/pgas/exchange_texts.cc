@@ -39,7 +39,7 @@ Result<std::vector<std::string>> gather(Team& team, const char* what, std::strin
 
 }  // namespace
 
-ExchangeTexts exchange_by_barriers(Team& team, const char* what) {
+Exchange exchange_by_barriers(Team& team, const char* what) {
   return [&team, what](const std::string& mine) { return gather(team, what, mine); };
 }
 

@@ -14,6 +14,6 @@ namespace memspan::pgas {
 inline constexpr std::size_t kMostTextBytes = 2048;
 
 // `what` names the call in messages; both must outlive it. One thread at a time.
-ExchangeTexts exchange_by_barriers(Team& team, const char* what);
+Exchange exchange_by_barriers(Team& team, const char* what);
 
 }  // namespace memspan::pgas

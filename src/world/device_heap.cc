@@ -60,8 +60,7 @@ struct DeviceHeap::Introduction {
 };
 
 Result<std::unique_ptr<DeviceHeap>> DeviceHeap::make(const Place& place, Device& device,
-                                                     std::size_t bytes,
-                                                     const ExchangeTexts& exchange,
+                                                     std::size_t bytes, const Exchange& exchange,
                                                      Deadline deadline) {
   std::unique_ptr<DeviceHeap> made(new DeviceHeap(place, device, bytes));
   // Lives until all have taken what they need.
@@ -128,7 +127,7 @@ std::size_t DeviceHeap::parts() const {
 }
 
 // All PEs use the same place, even on other nodes, which do not need that.
-Status DeviceHeap::find_place(const ExchangeTexts& exchange) {
+Status DeviceHeap::find_place(const Exchange& exchange) {
   Status taken;
   for (std::uint64_t number = 0; number < kMostPlaces; ++number) {
     taken = agree(exchange, reserve(number), kKind);

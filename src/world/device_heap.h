@@ -46,7 +46,7 @@ class DeviceHeap {
   // on all with that reason and leaves nothing behind. kOutOfMemory, kUnavailable (no address range
   // is free in all), kNotSupported (no device), kInvalidArgument (devices or sizes differ).
   static Result<std::unique_ptr<DeviceHeap>> make(const Place& place, Device& device,
-                                                  std::size_t bytes, const ExchangeTexts& exchange,
+                                                  std::size_t bytes, const Exchange& exchange,
                                                   Deadline deadline);
   ~DeviceHeap();
   DeviceHeap(const DeviceHeap&) = delete;
@@ -80,7 +80,7 @@ class DeviceHeap {
   std::size_t parts() const;
   Result<std::string> give(DescriptorBroker& broker);
   Status check_same(const std::vector<Introduction>& all) const;
-  Status find_place(const ExchangeTexts& exchange);
+  Status find_place(const Exchange& exchange);
   Status reserve(std::uint64_t number);
   Status map_parts(DescriptorBroker& broker, const std::vector<Introduction>& all,
                    const Deadline& deadline);

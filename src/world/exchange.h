@@ -8,9 +8,6 @@
 
 namespace memspan {
 
-// Its failure is the join's.
-using Exchange = ExchangeTexts;
-
 // Over the launcher's store. It connects at the first call. A wait for a process that has died ends
 // with kPeerLost; one that comes late is waited for. `segment` must outlive it.
 Exchange exchange_over_launcher(const Launch& launch, const NodeSegment& segment);

@@ -243,7 +243,7 @@ Status World::connect_static_segments() {
   return Status::ok();
 }
 
-Status World::make_device_heap(const ExchangeTexts& exchange) {
+Status World::make_device_heap(const Exchange& exchange) {
   MEMSPAN_CHECK(device_routes_ != nullptr && device_heap_ == nullptr);
   // A PE without a device reports it to all.
   Result<Device*> device = chosen_device();

@@ -79,7 +79,7 @@ class World {
   DeviceHeap* device_heap() { return device_heap_.get(); }
   // Collective, like DeviceHeap::make(). If the heap exists or no device is wanted, it is an
   // internal error.
-  Status make_device_heap(const ExchangeTexts& exchange);
+  Status make_device_heap(const Exchange& exchange);
   CommitMode commit_mode() const { return commit_mode_; }
   // The bytes that the living PEs of this node were promised and have not touched.
   std::uint64_t promised_bytes() const;

@@ -12,7 +12,7 @@ INSTANTIATE_TEST_SUITE_P(Jobs, ExchangeTextsTest, all_job_shapes(), job_name);
 // Of no bytes, of some, of exactly a barrier's words, and cut at the most.
 TEST_P(ExchangeTextsTest, GivesEverybodysTextOnAllMembers) {
   run_job(GetParam(), [](Team& team) {
-    const ExchangeTexts exchange = pgas::exchange_by_barriers(team, "test");
+    const Exchange exchange = pgas::exchange_by_barriers(team, "test");
     const auto text_of = [](int member, std::size_t length) {
       std::string text(length, static_cast<char>('a' + member));
       for (std::size_t i = 0; i < length; i += 7) text[i] = static_cast<char>(i);
