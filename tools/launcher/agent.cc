@@ -23,6 +23,7 @@
 #include "launcher/local_executor.h"
 #include "launcher/message_channel.h"
 #include "launcher/signals.h"
+#include "launcher/watch.h"
 
 namespace memspan::launcher {
 namespace {
@@ -54,8 +55,10 @@ void take_over_environment(const std::vector<std::string>& settings) {
 // One thread.
 class Agent {
  public:
-  Agent(MessageChannel channel, const Signals& signals, AgentOutput output, AgentOutput errors)
-      : channel_(std::move(channel)),
+  Agent(EventLoop& loop, MessageChannel channel, const Signals& signals, AgentOutput output,
+        AgentOutput errors)
+      : loop_(loop),
+        channel_(std::move(channel)),
         signals_(signals),
         streams_{std::move(output), std::move(errors)} {}
 
@@ -72,11 +75,16 @@ class Agent {
   void report_states();
   void pass_on_output();
 
+  EventLoop& loop_;
   MessageChannel channel_;
   const Signals& signals_;
   Duration limit_ = kUsualSilence;
   std::array<AgentOutput, 2> streams_;
   AgentInput input_;
+  Watch signal_watch_;
+  std::array<Watch, 2> channel_watches_;
+  std::array<Watch, 2> stream_watches_;
+  Watch input_watch_;
   std::optional<Job> job_;
   std::unique_ptr<LocalExecutor> executor_;
   std::vector<PeerState> told_;  // of our processes, by index
@@ -132,7 +140,7 @@ Status Agent::start(Guard guard, const std::string& text) {
   if (!job.is_ok()) return job.status();
   job_.emplace(std::move(*job));
   told_.resize(static_cast<std::size_t>(job_->count()), PeerState::kAbsent);
-  auto executor = LocalExecutor::make(*job_, std::move(guard));
+  auto executor = LocalExecutor::make(*job_, std::move(guard), loop_);
   if (!executor.is_ok()) return executor.status();
   executor_ = std::move(*executor);
   Status started = executor_->start();
@@ -141,14 +149,14 @@ Status Agent::start(Guard guard, const std::string& text) {
 }
 
 void Agent::wait() {
-  std::vector<pollfd> polled = {{signals_.descriptor(), POLLIN, 0}, {channel_.in(), POLLIN, 0}};
-  if (channel_.wants_to_write()) polled.push_back({channel_.out(), POLLOUT, 0});
-  if (executor_ != nullptr) polled.push_back({executor_->descriptor(), POLLIN, 0});
-  for (const AgentOutput& stream : streams_)
-    if (stream.has_window()) polled.push_back({stream.descriptor(), POLLIN, 0});
-  if (input_.wants_to_write()) polled.push_back({input_.descriptor(), POLLOUT, 0});
+  signal_watch_.set(true, loop_, signals_.descriptor(), EPOLLIN);
+  channel_watches_[0].set(true, loop_, channel_.in(), EPOLLIN);
+  channel_watches_[1].set(channel_.wants_to_write(), loop_, channel_.out(), EPOLLOUT);
+  for (std::size_t i = 0; i < streams_.size(); ++i)
+    stream_watches_[i].set(streams_[i].has_window(), loop_, streams_[i].descriptor(), EPOLLIN);
+  input_watch_.set(input_.wants_to_write(), loop_, input_.descriptor(), EPOLLOUT);
   const Deadline own = executor_ != nullptr ? executor_->deadline() : Deadline::never();
-  poll(polled.data(), polled.size(), own.within(limit_ / 8).remaining_poll_ms());
+  loop_.run_once(own.within(limit_ / 8));
 }
 
 bool Agent::is_asked_to_end() const {
@@ -204,6 +212,7 @@ void Agent::handle(const Message& message) {
 }
 
 void Agent::report() {
+  input_watch_.stop();  // pass_on() may close it
   input_.pass_on(channel_);
   executor_->serve();
   const std::vector<Ending> endings = executor_->reap();
@@ -265,9 +274,11 @@ int run_agent() {
   auto guard = Guard::start();
   auto output = AgentOutput::make(STDOUT_FILENO);
   auto errors = AgentOutput::make(STDERR_FILENO);
-  if (!signals.is_ok() || !channel.is_ok() || !guard.is_ok() || !output.is_ok() || !errors.is_ok())
+  auto loop = EventLoop::without_thread();
+  if (!signals.is_ok() || !channel.is_ok() || !guard.is_ok() || !output.is_ok() ||
+      !errors.is_ok() || !loop.is_ok())
     return 1;
-  Agent agent(std::move(*channel), *signals, std::move(*output), std::move(*errors));
+  Agent agent(**loop, std::move(*channel), *signals, std::move(*output), std::move(*errors));
   return agent.run(std::move(*guard));
 }
 

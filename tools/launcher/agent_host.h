@@ -2,6 +2,7 @@
 // What the launcher knows of one host and its agent.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "launcher/message_channel.h"
 #include "launcher/options.h"
 #include "launcher/processes.h"
+#include "launcher/watch.h"
 
 namespace memspan::launcher {
 
@@ -32,7 +34,7 @@ struct AgentHost {
   State state = State::kCalled;
   State lost_in = State::kCalled;  // of kGone: the state before
   std::optional<MessageChannel> channel = {};
-  bool is_watched_for_writing = false;
+  std::array<Watch, 2> watches = {};     // of its ends
   std::optional<int> shell_status = {};  // of wait(2), when it has ended
   // While one of the channel and the shell has ended: until when the other is waited for.
   Deadline explanation = Deadline::never();

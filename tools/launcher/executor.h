@@ -29,10 +29,9 @@ class Executor {
   // serve(), and an error is then a breakdown.
   virtual Status start() = 0;
 
-  // Readable when serve() has something to do; it also has at the deadline.
-  virtual int descriptor() const = 0;
-  virtual Deadline deadline() const = 0;
+  // To be called when the event loop's wait has ended, at the deadline at the latest.
   virtual void serve() = 0;
+  virtual Deadline deadline() const = 0;
 
   // No process runs, and none will.
   virtual bool is_empty() const = 0;

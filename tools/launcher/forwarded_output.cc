@@ -47,6 +47,7 @@ void ForwardedOutput::pass_on(std::size_t most) {
 
 void ForwardedOutput::close() {
   if (!line_.empty()) end_line();
+  watch_.stop();
   reader_.reset();
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/fd.h"
 #include "launcher/output_sink.h"
+#include "launcher/watch.h"
 
 namespace memspan::launcher {
 
@@ -19,6 +20,8 @@ class ForwardedOutput {
 
   int descriptor() const { return reader_.get(); }
   bool is_open() const { return reader_.is_valid(); }
+  // Of the reading end; stops when this closes it.
+  Watch& watch() { return watch_; }
 
   // Passes on a bounded part of the available output; never waits for a process. Closes at the end
   // of the output.
@@ -35,6 +38,7 @@ class ForwardedOutput {
   std::string label_;
   OutputSink* sink_;
   Fd reader_;
+  Watch watch_;
   std::string line_;  // what has come of a line so far
 };
 

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,16 +17,6 @@ bool is_character_device(int descriptor) {
   return fstat(descriptor, &info) == 0 && S_ISCHR(info.st_mode);
 }
 
-Status control(const Fd& epoll, int operation, int descriptor, std::uint32_t events,
-               std::uint32_t tag) {
-  epoll_event event{};
-  event.events = events;
-  event.data.u32 = tag;
-  if (epoll_ctl(epoll.get(), operation, descriptor, &event) != 0)
-    return Status::from_errno("watching the processes' output");
-  return Status::ok();
-}
-
 }  // namespace
 
 Channel choose_channel(const Options& options) {
@@ -36,15 +25,9 @@ Channel choose_channel(const Options& options) {
   return is_live && !is_character_device(STDOUT_FILENO) ? Channel::kTerminal : Channel::kOwn;
 }
 
-Result<std::unique_ptr<Forwarding>> Forwarding::make(const Options& options, Channel channel) {
-  Fd epoll(epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll.is_valid()) return Status::from_errno("epoll_create1");
-  auto made = std::unique_ptr<Forwarding>(new Forwarding(options, channel, std::move(epoll)));
-  for (Stream& stream : made->streams_) {
-    stream.epoll.reset(epoll_create1(EPOLL_CLOEXEC));
-    if (!stream.epoll.is_valid()) return Status::from_errno("epoll_create1");
-    MEMSPAN_PASS(control(made->epoll_, EPOLL_CTL_ADD, stream.epoll.get(), EPOLLIN, 0));
-  }
+Result<std::unique_ptr<Forwarding>> Forwarding::make(const Options& options, Channel channel,
+                                                     EventLoop& loop) {
+  auto made = std::unique_ptr<Forwarding>(new Forwarding(options, channel, loop));
   if (made->label_ == Label::kNone && channel == Channel::kTerminal) {
     auto leader = made->open_terminal(made->streams_[0], "");
     if (leader.is_ok())
@@ -55,14 +38,18 @@ Result<std::unique_ptr<Forwarding>> Forwarding::make(const Options& options, Cha
   return made;
 }
 
-Forwarding::Forwarding(const Options& options, Channel channel, Fd epoll)
-    : label_(options.label), channel_(channel), epoll_(std::move(epoll)) {}
+Forwarding::Forwarding(const Options& options, Channel channel, EventLoop& loop)
+    : label_(options.label), channel_(channel), loop_(loop) {}
 
 Status Forwarding::add_source(Stream& stream, const std::string& label, Fd reader) {
-  MEMSPAN_PASS(control(stream.epoll, EPOLL_CTL_ADD, reader.get(), EPOLLIN,
-                       static_cast<std::uint32_t>(stream.sources.size())));
   stream.sources.emplace_back(label, stream.sink, std::move(reader));
-  return Status::ok();
+  return watch(stream, stream.sources.size() - 1);
+}
+
+Status Forwarding::watch(Stream& stream, std::size_t source) {
+  ForwardedOutput& output = stream.sources[source];
+  return output.watch().start(loop_, output.descriptor(), EPOLLIN,
+                              [&](std::uint32_t) { serve(stream, source); });
 }
 
 Result<Fd> Forwarding::open_pipe(Stream& stream, const std::string& label) {
@@ -108,36 +95,26 @@ Status Forwarding::open(int rank, Fd& output, Fd& errors) {
   return Status::ok();
 }
 
-void Forwarding::serve() {
-  for (Stream& stream : streams_) {
-    if (stream.is_read) read_sources(stream);
-    flush(stream);
-  }
+// A full sink takes nothing, until flush() has made room.
+void Forwarding::serve(Stream& stream, std::size_t source) {
+  if (!stream.sink.is_full()) return stream.sources[source].drain();
+  stream.sources[source].watch().stop();
+  stream.has_paused = true;
 }
 
-void Forwarding::read_sources(Stream& stream) {
-  std::array<epoll_event, 64> events{};
-  const int count =
-      epoll_wait(stream.epoll.get(), events.data(), static_cast<int>(events.size()), 0);
-  for (int i = 0; i < count; ++i)
-    stream.sources[events[static_cast<std::size_t>(i)].data.u32].drain();
+void Forwarding::flush() {
+  for (Stream& stream : streams_) flush(stream);
 }
 
-// Writes available data, and watches what is needed next: the sources, the reader, or both.
 void Forwarding::flush(Stream& stream) {
   stream.sink.flush();
-  const bool is_read = !stream.sink.is_full();
-  if (is_read != std::exchange(stream.is_read, is_read)) {
-    Status status =
-        control(epoll_, is_read ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, stream.epoll.get(), EPOLLIN, 0);
-    if (!status.is_ok()) log_line(LogLevel::kError, status.to_string());
-  }
-  const bool is_stalled = stream.sink.pending() > 0;
-  if (is_stalled != std::exchange(stream.is_stalled, is_stalled)) {
-    Status status = control(epoll_, is_stalled ? EPOLL_CTL_ADD : EPOLL_CTL_DEL,
-                            stream.sink.target(), EPOLLOUT, 0);
-    if (!status.is_ok()) log_line(LogLevel::kError, status.to_string());
-  }
+  stream.target.set(stream.sink.pending() > 0, loop_, stream.sink.target(), EPOLLOUT);
+  if (!stream.has_paused || stream.sink.is_full()) return;
+  stream.has_paused = false;
+  for (std::size_t i = 0; i < stream.sources.size(); ++i)
+    if (stream.sources[i].is_open())
+      if (Status status = watch(stream, i); !status.is_ok())
+        log_line(LogLevel::kError, status.to_string());
 }
 
 void Forwarding::finish(int rank) {

@@ -18,6 +18,7 @@
 #include "launcher/forwarded_output.h"
 #include "launcher/options.h"
 #include "launcher/output_sink.h"
+#include "launcher/watch.h"
 
 namespace memspan::launcher {
 
@@ -28,7 +29,9 @@ Channel choose_channel(const Options& options);
 // One thread.
 class Forwarding {
  public:
-  static Result<std::unique_ptr<Forwarding>> make(const Options& options, Channel channel);
+  // The loop must outlive it.
+  static Result<std::unique_ptr<Forwarding>> make(const Options& options, Channel channel,
+                                                  EventLoop& loop);
   Forwarding(const Forwarding&) = delete;
   Forwarding& operator=(const Forwarding&) = delete;
   ~Forwarding() = default;
@@ -37,9 +40,8 @@ class Forwarding {
   // invalid means the launcher's own.
   Status open(int rank, Fd& output, Fd& errors);
 
-  // Readable when serve() has something to do.
-  int descriptor() const { return epoll_.get(); }
-  void serve();
+  // Writes what has come, as far as the readers take it.
+  void flush();
   // The process of `rank` has ended: takes what it left.
   void finish(int rank);
   // All processes have ended.
@@ -57,23 +59,23 @@ class Forwarding {
   struct Stream {
     explicit Stream(int target) : sink(target) {}
     OutputSink sink;
-    Fd epoll;  // of the sources
+    Watch target;  // while the reader does not take everything
     std::vector<ForwardedOutput> sources;
-    bool is_read = true;        // false while the sink is full
-    bool is_stalled = false;    // the reader did not take everything
+    bool has_paused = false;    // a source, since the sink is full
     bool is_abandoned = false;  // close_lost() has closed the sources
   };
 
-  Forwarding(const Options& options, Channel channel, Fd epoll);
+  Forwarding(const Options& options, Channel channel, EventLoop& loop);
   Status add_source(Stream& stream, const std::string& label, Fd reader);
   Result<Fd> open_pipe(Stream& stream, const std::string& label);
   Result<Fd> open_terminal(Stream& stream, const std::string& label);
-  void read_sources(Stream& stream);
+  Status watch(Stream& stream, std::size_t source);
+  void serve(Stream& stream, std::size_t source);
   void flush(Stream& stream);
 
   const Label label_;
   Channel channel_;
-  Fd epoll_;  // of both streams' epolls, and of the targets that are waited for
+  EventLoop& loop_;
   std::array<Stream, 2> streams_{Stream(1), Stream(2)};
   Fd keeper_;  // the writing end of the terminal for all, so that it ends with no process
 };

@@ -3,11 +3,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 
@@ -16,23 +14,20 @@
 
 namespace memspan::launcher {
 
-Result<std::unique_ptr<LocalExecutor>> LocalExecutor::make(const Job& job, Guard guard) {
-  Fd epoll(epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll.is_valid()) return Status::from_errno("epoll_create1");
-  auto forwarding = Forwarding::make(job.options(), job.channel());
+Result<std::unique_ptr<LocalExecutor>> LocalExecutor::make(const Job& job, Guard guard,
+                                                           EventLoop& loop) {
+  auto forwarding = Forwarding::make(job.options(), job.channel(), loop);
   if (!forwarding.is_ok()) return forwarding.status();
-  auto executor = std::unique_ptr<LocalExecutor>(
-      new LocalExecutor(job, std::move(guard), std::move(epoll), std::move(*forwarding)));
-  MEMSPAN_TRY(executor->watch(executor->forwarding_->descriptor(), EPOLLIN, Source::kOutput, 0),
-              "watching the output");
-  return executor;
+  return std::unique_ptr<LocalExecutor>(
+      new LocalExecutor(job, std::move(guard), loop, std::move(*forwarding)));
 }
 
-LocalExecutor::LocalExecutor(const Job& job, Guard guard, Fd epoll,
+LocalExecutor::LocalExecutor(const Job& job, Guard guard, EventLoop& loop,
                              std::unique_ptr<Forwarding> forwarding)
     : job_(job),
-      epoll_(std::move(epoll)),
+      loop_(loop),
       store_(job.count()),
+      store_watches_(static_cast<std::size_t>(job.count())),
       forwarding_(std::move(forwarding)),
       processes_(std::move(guard)) {}
 
@@ -56,7 +51,9 @@ Status LocalExecutor::start_one(Spawner& spawner, std::size_t program, int rank)
   const int index = index_of(rank);
   auto socket = store_.open(index);
   if (!socket.is_ok()) return socket.status();
-  MEMSPAN_TRY(watch(store_.descriptor(index), EPOLLIN, Source::kStore, index),
+  MEMSPAN_TRY(store_watches_[static_cast<std::size_t>(index)].start(
+                  loop_, store_.descriptor(index), EPOLLIN,
+                  [this, index](std::uint32_t) { serve_store(index); }),
               "watching the store's sockets");
   if (rank != 0) {
     input.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -78,50 +75,26 @@ Status LocalExecutor::start_one(Spawner& spawner, std::size_t program, int rank)
   return processes_.start(spawner, rank, start);
 }
 
-Status LocalExecutor::watch(int descriptor, std::uint32_t events, Source source, int index) {
-  epoll_event event{};
-  event.events = events;
-  event.data.u64 = (static_cast<std::uint64_t>(source) << 32) | static_cast<std::uint32_t>(index);
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0)
-    return Status::from_errno("epoll_ctl");
-  return Status::ok();
-}
-
 // Watches what the terminal's input needs next: the terminal, the pipe, or neither.
 void LocalExecutor::watch_terminal() {
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, STDIN_FILENO, nullptr);
-  if (!terminal_ || !terminal_->is_open()) return;
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, terminal_->pipe(), nullptr);
-  if (is_terminal_paused_) return;
-  Status status = terminal_->wants_terminal()
-                      ? watch(STDIN_FILENO, EPOLLIN, Source::kTerminal, 0)
-                      : watch(terminal_->pipe(), EPOLLOUT, Source::kTerminal, 0);
+  terminal_watch_.stop();
+  if (!terminal_ || !terminal_->is_open() || is_terminal_paused_) return;
+  const bool reads = terminal_->wants_terminal();
+  Status status = terminal_watch_.start(loop_, reads ? STDIN_FILENO : terminal_->pipe(),
+                                        reads ? EPOLLIN : EPOLLOUT,
+                                        [this](std::uint32_t) { serve_terminal(); });
   if (!status.is_ok()) terminal_.reset();
 }
 
-void LocalExecutor::serve() {
-  std::array<epoll_event, 64> events{};
-  const int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
-  for (int i = 0; i < count; ++i) {
-    const std::uint64_t tag = events[static_cast<std::size_t>(i)].data.u64;
-    serve_one(static_cast<Source>(tag >> 32), static_cast<int>(tag & 0xffffffffu));
-  }
-  if (stacks_.deadline().has_passed()) stacks_.finish();
+void LocalExecutor::serve_terminal() {
+  terminal_watch_.stop();
+  is_terminal_paused_ = !terminal_->advance();
+  watch_terminal();
 }
 
-void LocalExecutor::serve_one(Source source, int index) {
-  switch (source) {
-    case Source::kStore:
-      serve_store(index);
-      break;
-    case Source::kOutput:
-      serve_output();
-      break;
-    case Source::kTerminal:
-      if (terminal_ && terminal_->is_open()) is_terminal_paused_ = !terminal_->advance();
-      watch_terminal();
-      break;
-  }
+void LocalExecutor::serve() {
+  serve_output();
+  if (stacks_.deadline().has_passed()) stacks_.finish();
 }
 
 // A process that closes all its descriptors has ended or runs another program. A signal reports the
@@ -129,14 +102,16 @@ void LocalExecutor::serve_one(Source source, int index) {
 void LocalExecutor::serve_store(int index) {
   const auto is_closed = store_.serve(index);
   if (!is_closed.is_ok()) log_line(LogLevel::kError, is_closed.status().to_string());
+  if (!is_closed.is_ok() || !*is_closed) return;
+  store_watches_[static_cast<std::size_t>(index)].stop();
   const int rank = rank_of(index);
-  if (!is_closed.is_ok() || !*is_closed || !job_.nodes().mark_replaced(rank)) return;
+  if (!job_.nodes().mark_replaced(rank)) return;
   replaced_.push_back({rank, job_.nodes().slot(rank).pid.load(), kReplacedProgram});
 }
 
 // A writer without a reader gets SIGPIPE. We send it, since a pseudo-terminal does not.
 void LocalExecutor::serve_output() {
-  forwarding_->serve();
+  forwarding_->flush();
   const int error = forwarding_->lost_reader();
   if (error == 0) return;
   if (error != EPIPE)

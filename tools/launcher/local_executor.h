@@ -13,16 +13,16 @@
 #include "launcher/stack_request.h"
 #include "launcher/store_desk.h"
 #include "launcher/terminal_input.h"
+#include "launcher/watch.h"
 
 namespace memspan::launcher {
 
 class LocalExecutor final : public Executor {
  public:
-  // The job must outlive it.
-  static Result<std::unique_ptr<LocalExecutor>> make(const Job& job, Guard guard);
+  // The job and the loop must outlive it.
+  static Result<std::unique_ptr<LocalExecutor>> make(const Job& job, Guard guard, EventLoop& loop);
 
   Status start() override;
-  int descriptor() const override { return epoll_.get(); }
   Deadline deadline() const override { return stacks_.deadline(); }
   void serve() override;
   bool is_empty() const override { return processes_.is_empty(); }
@@ -41,27 +41,28 @@ class LocalExecutor final : public Executor {
   std::size_t pending_output() const override { return forwarding_->pending(); }
 
  private:
-  enum class Source : std::uint32_t { kStore, kOutput, kTerminal };
   // A member that will not answer for its stacks: SIGUSR2 may end it.
   enum class Mute { kSpared, kSignalled };
 
-  LocalExecutor(const Job& job, Guard guard, Fd epoll, std::unique_ptr<Forwarding> forwarding);
+  LocalExecutor(const Job& job, Guard guard, EventLoop& loop,
+                std::unique_ptr<Forwarding> forwarding);
   PeerState state_of(int rank) const;
   void ask_for_stacks(Mute mute);
   Status start_one(Spawner& spawner, std::size_t program, int rank);
-  Status watch(int descriptor, std::uint32_t events, Source source, int index);
   void watch_terminal();
-  void serve_one(Source source, int index);
+  void serve_terminal();
   void serve_store(int index);
   void serve_output();
   int rank_of(int index) const { return job_.first_rank() + index; }
   int index_of(int rank) const { return rank - job_.first_rank(); }
 
   const Job& job_;
-  Fd epoll_;
+  EventLoop& loop_;
   StoreDesk store_;  // by index on this host
+  std::vector<Watch> store_watches_;
   std::unique_ptr<Forwarding> forwarding_;
   std::optional<TerminalInput> terminal_;
+  Watch terminal_watch_;
   bool is_terminal_paused_ = false;
   std::vector<Ending> replaced_;
   StackRequest stacks_;

@@ -16,6 +16,7 @@
 #include "launcher/say.h"
 #include "launcher/signals.h"
 #include "launcher/supervisor.h"
+#include "net/event_loop.h"
 
 namespace memspan::launcher {
 namespace {
@@ -29,31 +30,31 @@ void open_standard_descriptors() {
 }
 
 Result<int> supervise(const Options& options, const Nodes& nodes, const Signals& signals,
-                      Executor& executor) {
-  auto supervisor = Supervisor::make(options, nodes, signals, executor);
+                      Executor& executor, EventLoop& loop) {
+  auto supervisor = Supervisor::make(options, nodes, signals, executor, loop);
   if (!supervisor.is_ok()) return supervisor.status();
   if (Status status = (*supervisor)->start(); !status.is_ok()) return status;
   return (*supervisor)->run();
 }
 
-Result<int> run_here(Options options, const Signals& signals) {
+Result<int> run_here(Options options, const Signals& signals, EventLoop& loop) {
   auto job = Job::make(std::move(options));
   if (!job.is_ok()) return job.status();
   auto guard = Guard::start();
   if (!guard.is_ok()) return guard.status();
-  auto executor = LocalExecutor::make(*job, std::move(*guard));
+  auto executor = LocalExecutor::make(*job, std::move(*guard), loop);
   if (!executor.is_ok()) return executor.status();
-  return supervise(job->options(), job->nodes(), signals, **executor);
+  return supervise(job->options(), job->nodes(), signals, **executor, loop);
 }
 
-Result<int> run_on_hosts(const Options& options, const Signals& signals) {
+Result<int> run_on_hosts(const Options& options, const Signals& signals, EventLoop& loop) {
   auto mirror = Nodes::make_one(map_of_hosts(options), 0);
   if (!mirror.is_ok()) return mirror.status();
   auto guard = Guard::start();
   if (!guard.is_ok()) return guard.status();
-  auto executor = RemoteExecutor::make(options, *mirror, std::move(*guard));
+  auto executor = RemoteExecutor::make(options, *mirror, std::move(*guard), loop);
   if (!executor.is_ok()) return executor.status();
-  return supervise(options, *mirror, signals, **executor);
+  return supervise(options, *mirror, signals, **executor, loop);
 }
 
 Result<int> launch(int argc, const char* const* argv) {
@@ -62,8 +63,10 @@ Result<int> launch(int argc, const char* const* argv) {
   if (!*options) return 0;
   auto signals = Signals::block();
   if (!signals.is_ok()) return signals.status();
-  return (*options)->host_names.empty() ? run_here(std::move(**options), *signals)
-                                        : run_on_hosts(**options, *signals);
+  auto loop = EventLoop::without_thread();
+  if (!loop.is_ok()) return loop.status();
+  return (*options)->host_names.empty() ? run_here(std::move(**options), *signals, **loop)
+                                        : run_on_hosts(**options, *signals, **loop);
 }
 
 }  // namespace

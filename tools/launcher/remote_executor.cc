@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,20 +37,19 @@ std::vector<std::string> own_environment() {
 }  // namespace
 
 Result<std::unique_ptr<RemoteExecutor>> RemoteExecutor::make(const Options& options,
-                                                             const Nodes& mirror, Guard guard) {
+                                                             const Nodes& mirror, Guard guard,
+                                                             EventLoop& loop) {
   const auto limits = AgentLimits::from_environment();
   if (!limits.is_ok()) return limits.status();
-  Fd epoll(epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll.is_valid()) return Status::from_errno("epoll_create1");
   return std::unique_ptr<RemoteExecutor>(
-      new RemoteExecutor(options, mirror, std::move(guard), std::move(epoll), *limits));
+      new RemoteExecutor(options, mirror, std::move(guard), loop, *limits));
 }
 
-RemoteExecutor::RemoteExecutor(const Options& options, const Nodes& mirror, Guard guard, Fd epoll,
-                               const AgentLimits& limits)
+RemoteExecutor::RemoteExecutor(const Options& options, const Nodes& mirror, Guard guard,
+                               EventLoop& loop, const AgentLimits& limits)
     : options_(options),
       mirror_(mirror),
-      epoll_(std::move(epoll)),
+      loop_(loop),
       limits_(limits),
       output_(options.hosts.size(), options.label),
       shells_(std::move(guard)) {}
@@ -59,8 +57,10 @@ RemoteExecutor::RemoteExecutor(const Options& options, const Nodes& mirror, Guar
 // Agents end when their input does, and their processes with them.
 RemoteExecutor::~RemoteExecutor() {
   const Deadline deadline = Deadline::after(kGoodbyePatience);
-  for (AgentHost& host : hosts_)
+  for (AgentHost& host : hosts_) {
+    host.watches = {};
     if (host.is_open()) host.channel->close_out();
+  }
   for (AgentHost& host : hosts_) {
     while (host.is_open() && !deadline.has_passed() && host.channel->receive()) {
       host.channel->drop_received();
@@ -107,16 +107,7 @@ Status RemoteExecutor::open_store() {
 
 Status RemoteExecutor::call(AgentHost& host) {
   MEMSPAN_PASS(call_agent(host, options_, order_.environment, shells_));
-  return watch(host.channel->in(), EPOLLIN, true);
-}
-
-// Or no longer.
-Status RemoteExecutor::watch(int descriptor, std::uint32_t events, bool is_wanted) {
-  epoll_event event{};
-  event.events = events;
-  if (epoll_ctl(epoll_.get(), is_wanted ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, descriptor, &event) != 0)
-    return Status::from_errno("epoll_ctl");
-  return Status::ok();
+  return host.watches[0].start(loop_, host.channel->in(), EPOLLIN);
 }
 
 void RemoteExecutor::serve() {
@@ -270,6 +261,7 @@ void RemoteExecutor::check_limits() {
 // Its processes have ended with it, or end when it hears nothing any more.
 void RemoteExecutor::lose(AgentHost& host) {
   host.lost_in = std::exchange(host.state, State::kGone);
+  host.watches = {};
   host.channel.reset();
   output_.end(static_cast<std::size_t>(host.number));
   for (int i = 0; i < host.processes; ++i) running_.erase(host.first_rank + i);
@@ -282,21 +274,14 @@ void RemoteExecutor::break_down(const AgentHost& host, const std::string& reason
 }
 
 void RemoteExecutor::watch_writers() {
-  const auto change = [this](int descriptor, std::uint32_t events, bool& is_watched, bool wanted) {
-    if (is_watched == wanted) return;
-    // A descriptor that cannot be watched, as a file's, is always ready.
-    static_cast<void>(watch(descriptor, events, wanted).is_ok());
-    is_watched = wanted;
-  };
   for (AgentHost& host : hosts_)
     if (host.is_open())
-      change(host.channel->out(), EPOLLOUT, host.is_watched_for_writing,
-             host.channel->wants_to_write());
+      host.watches[1].set(host.channel->wants_to_write(), loop_, host.channel->out(), EPOLLOUT);
   for (const int stream : {1, 2})
-    change(stream, EPOLLOUT, is_output_watched_[static_cast<std::size_t>(stream - 1)],
-           output_.is_stalled(stream));
-  change(STDIN_FILENO, EPOLLIN, is_input_watched_,
-         hosts_[0].state == State::kRunning && input_.wants_to_read());
+    output_watches_[static_cast<std::size_t>(stream - 1)].set(output_.is_stalled(stream), loop_,
+                                                              stream, EPOLLOUT);
+  input_watch_.set(hosts_[0].state == State::kRunning && input_.wants_to_read(), loop_,
+                   STDIN_FILENO, EPOLLIN);
 }
 
 Deadline RemoteExecutor::deadline() const {

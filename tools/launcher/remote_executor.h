@@ -25,13 +25,12 @@ namespace memspan::launcher {
 
 class RemoteExecutor final : public Executor {
  public:
-  // Both must outlive it. `mirror` is of Nodes::make_one().
+  // All three must outlive it. `mirror` is of Nodes::make_one().
   static Result<std::unique_ptr<RemoteExecutor>> make(const Options& options, const Nodes& mirror,
-                                                      Guard guard);
+                                                      Guard guard, EventLoop& loop);
   ~RemoteExecutor() override;
 
   Status start() override;
-  int descriptor() const override { return epoll_.get(); }
   Deadline deadline() const override;
   void serve() override;
   bool is_empty() const override;
@@ -50,11 +49,10 @@ class RemoteExecutor final : public Executor {
   std::size_t pending_output() const override { return output_.pending(); }
 
  private:
-  RemoteExecutor(const Options& options, const Nodes& mirror, Guard guard, Fd epoll,
+  RemoteExecutor(const Options& options, const Nodes& mirror, Guard guard, EventLoop& loop,
                  const AgentLimits& limits);
   Status open_store();
   Status call(AgentHost& host);
-  Status watch(int descriptor, std::uint32_t events, bool is_wanted);
   bool has_started() const;
   void serve_host(AgentHost& host);
   void handle(AgentHost& host, const Message& message);
@@ -69,7 +67,7 @@ class RemoteExecutor final : public Executor {
 
   const Options& options_;
   const Nodes& mirror_;
-  Fd epoll_;
+  EventLoop& loop_;
   AgentLimits limits_;
   Deadline start_ = Deadline::never();
   bool has_sent_orders_ = false;
@@ -77,9 +75,9 @@ class RemoteExecutor final : public Executor {
   std::unique_ptr<StoreServer> store_;
   std::vector<AgentHost> hosts_;
   HostOutput output_;
-  std::array<bool, 2> is_output_watched_{};
+  std::array<Watch, 2> output_watches_;
   LauncherInput input_;
-  bool is_input_watched_ = false;
+  Watch input_watch_;
   std::set<int> running_;
   std::vector<Stop> stops_;
   std::vector<Ending> ended_;

@@ -18,13 +18,10 @@ Result<Fd> StoreDesk::open(int rank) {
 }
 
 Result<bool> StoreDesk::serve(int rank) {
-  Fd& socket = sockets_[static_cast<std::size_t>(rank)];
-  auto came = unix_receive(socket, Deadline::after(Duration::zero()));
+  auto came =
+      unix_receive(sockets_[static_cast<std::size_t>(rank)], Deadline::after(Duration::zero()));
   if (came.code() == Code::kTimeout) return false;
-  if (!came.is_ok()) {
-    socket.reset();
-    return true;
-  }
+  if (!came.is_ok()) return true;
   for (Fd& connection : came->descriptors) {
     if (server_ == nullptr) {
       MEMSPAN_TRY_ASSIGN(server_, StoreServer::without_listener(), "starting the job's store");

@@ -22,7 +22,7 @@ class StoreDesk {
 
   // Makes rank's pair of sockets and returns the process's end, a high number.
   Result<Fd> open(int rank);
-  // The launcher's end, for epoll; -1 when it was closed.
+  // The launcher's end, for an event loop.
   int descriptor(int rank) const { return sockets_[static_cast<std::size_t>(rank)].get(); }
   // Call when the launcher's end became readable: gives received sockets to the store. True when
   // the process's end is closed.

@@ -2,10 +2,8 @@
 #include "launcher/supervisor.h"
 
 #include <fmt/format.h>
-#include <sys/epoll.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 
 #include "core/log.h"
@@ -39,31 +37,17 @@ MEMSPAN_REMEDY(kJobTimeout, "job-timeout",
 }  // namespace
 
 Result<std::unique_ptr<Supervisor>> Supervisor::make(const Options& options, const Nodes& nodes,
-                                                     const Signals& signals, Executor& executor) {
-  Fd epoll(epoll_create1(EPOLL_CLOEXEC));
-  if (!epoll.is_valid()) return Status::from_errno("epoll_create1");
-  auto supervisor = std::unique_ptr<Supervisor>(
-      new Supervisor(options, nodes, signals, executor, std::move(epoll)));
-  MEMSPAN_TRY(supervisor->watch(signals.descriptor()), "watching for signals");
-  MEMSPAN_TRY(supervisor->watch(executor.descriptor()), "watching the processes");
+                                                     const Signals& signals, Executor& executor,
+                                                     EventLoop& loop) {
+  auto supervisor =
+      std::unique_ptr<Supervisor>(new Supervisor(options, nodes, signals, executor, loop));
+  MEMSPAN_PASS(supervisor->signal_.start(loop, signals.descriptor(), EPOLLIN));
   return supervisor;
 }
 
 Supervisor::Supervisor(const Options& options, const Nodes& nodes, const Signals& signals,
-                       Executor& executor, Fd epoll)
-    : options_(options),
-      signals_(signals),
-      executor_(executor),
-      epoll_(std::move(epoll)),
-      judge_(nodes) {}
-
-Status Supervisor::watch(int descriptor) {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0)
-    return Status::from_errno("epoll_ctl");
-  return Status::ok();
-}
+                       Executor& executor, EventLoop& loop)
+    : options_(options), signals_(signals), executor_(executor), loop_(loop), judge_(nodes) {}
 
 Status Supervisor::start() {
   if (options_.timeout) timeout_ = Deadline::after(*options_.timeout);
@@ -87,9 +71,7 @@ int Supervisor::run() {
 }
 
 void Supervisor::wait_and_serve(Deadline deadline) {
-  std::array<epoll_event, 2> events{};
-  epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()),
-             earlier(deadline, executor_.deadline()).remaining_poll_ms());
+  loop_.run_once(earlier(deadline, executor_.deadline()));
   handle_signals();
   executor_.serve();
   say_notes();

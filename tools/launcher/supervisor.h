@@ -25,6 +25,7 @@
 #include "launcher/signals.h"
 #include "launcher/stops.h"
 #include "launcher/verdict.h"
+#include "launcher/watch.h"
 
 namespace memspan::launcher {
 
@@ -33,7 +34,8 @@ class Supervisor {
  public:
   // `nodes` show the states of all processes. All must outlive it.
   static Result<std::unique_ptr<Supervisor>> make(const Options& options, const Nodes& nodes,
-                                                  const Signals& signals, Executor& executor);
+                                                  const Signals& signals, Executor& executor,
+                                                  EventLoop& loop);
 
   // Starts every process; the error of the first that cannot be started. The executor's destructor
   // ends those that already were.
@@ -45,8 +47,7 @@ class Supervisor {
   enum class Phase { kRunning, kSurviving, kTerminating, kKilling };
 
   Supervisor(const Options& options, const Nodes& nodes, const Signals& signals, Executor& executor,
-             Fd epoll);
-  Status watch(int descriptor);
+             EventLoop& loop);
   void wait_and_serve(Deadline deadline);
   void pass_on_the_rest();
   void handle_signals();
@@ -65,7 +66,8 @@ class Supervisor {
   const Options& options_;
   const Signals& signals_;
   Executor& executor_;
-  Fd epoll_;
+  EventLoop& loop_;
+  Watch signal_;
   Judge judge_;
   Stops stops_;
   Deadline timeout_ = Deadline::never();
