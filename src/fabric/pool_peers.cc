@@ -258,7 +258,6 @@ Result<Pool::RemoteWindows> Pool::connect(std::uint32_t rank, const Peer& peer,
     if (text.empty()) continue;
     auto region = RemoteRegion::decode(text);
     if (!region.is_ok()) return region.status();
-    MEMSPAN_PASS(remote->link().attach(*region));
     window = std::make_shared<const RemoteWindow>(
         RemoteWindow{remote, std::move(region).value(), rank, peer.generation,
                      fmt::format("rank {}, {}", rank, peer.who.name())});

@@ -90,7 +90,7 @@ Result<std::unique_ptr<RemoteAccess>> RemoteAccess::create(Services& services,
   options.handlers.on_peer_left = [&access](int peer) {
     access.on_peer_lost(peer, Status(Code::kPeerLost, "it has left"));
   };
-  auto transport = make_message_transport(std::move(options));
+  auto transport = MessageTransport::make(std::move(options));
   if (!transport.is_ok()) return transport.status().annotate("reaching other hosts");
   made->transport_ = std::move(transport).value();
   return made;
@@ -121,9 +121,7 @@ Result<std::shared_ptr<RemotePeer>> RemoteAccess::connect(int number, std::strin
   std::erase_if(by_address_, [](const auto& entry) { return entry.second.expired(); });
   if (auto known = by_address_[address].lock(); known != nullptr && !known->is_lost()) return known;
   auto link = transport_->connect({.peer = number, .name = std::string(name), .address = address});
-  if (!link.is_ok()) return link.status();
-  auto made =
-      std::make_shared<RemotePeer>(*this, number, std::string(name), std::move(link).value());
+  auto made = std::make_shared<RemotePeer>(*this, number, std::string(name), std::move(link));
   by_address_[address] = made;
   return made;
 }

@@ -202,7 +202,6 @@ Status DeviceHeap::connect(const std::vector<std::string>& regions,
     }
     MEMSPAN_TRY_ASSIGN(part.region, RemoteRegion::decode(regions[peer]),
                        fmt::format("PE {}'s device", peer));
-    MEMSPAN_TRY(place_.linked->link(number)->attach(part.region), fmt::format("PE {}", peer));
   }
   return Status::ok();
 }

@@ -20,7 +20,7 @@
 #include "device/memory.h"
 #include "memory/allocator.h"
 #include "node/descriptor_broker.h"
-#include "transport/transport.h"
+#include "transport/message/message_transport.h"
 #include "world/device_routes.h"
 #include "world/linked_peers.h"
 #include "world/node_map.h"

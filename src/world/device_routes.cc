@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "world/device_routes.h"
 
-#include "transport/staging_link.h"
 #include "world/linked_peers.h"
 
 namespace memspan {
@@ -10,10 +9,7 @@ DeviceRoutes::DeviceRoutes(const RouteTable& plain)
     : peers_(plain.peers), heap_region_{{kHeapRegion, 1}, plain.heap.bytes, MemoryKind::kHost, {}} {
   for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
     const Route& route = plain.heap.routes[peer];
-    if (route.is_direct())
-      peers_[peer].near = std::make_unique<DeviceLink>();
-    else
-      peers_[peer].far = std::make_unique<StagingLink>(*route.link);
+    peers_[peer] = std::make_unique<DeviceLink>(route.is_direct() ? nullptr : route.link);
   }
   heap_ = convert(plain.heap, heap_region_);
   table_ = plain;
@@ -31,11 +27,11 @@ std::vector<Route> DeviceRoutes::convert(const SymmetricRegion& region,
     route.slot = plain.slot;
     if (plain.is_direct()) {
       auto* const mine = reinterpret_cast<std::byte*>(region.base);  // NOLINT: an address
-      peers_[peer].near->add(near_region, plain.address(mine));
-      route.link = peers_[peer].near.get();
+      peers_[peer]->add(near_region, plain.address(mine));
+      route.link = peers_[peer].get();
       route.region = &near_region;
     } else if (plain.link != nullptr) {
-      route.link = peers_[peer].far.get();
+      route.link = peers_[peer].get();
       route.region = plain.region;
     }
   }
@@ -61,7 +57,7 @@ void DeviceRoutes::show_heap(std::byte* mine, std::size_t bytes,
     route.slot = heap_[peer].slot;
     route.region = &region;
     route.link = heap_[peer].link;
-    if (part.mapped_at != nullptr) peers_[peer].near->add(region, part.mapped_at);
+    if (part.mapped_at != nullptr) peers_[peer]->add(region, part.mapped_at);
   }
   device_region_ = {reinterpret_cast<std::uintptr_t>(mine), bytes, device_routes_.data(), 0};
   device_.store(&device_region_, std::memory_order_release);

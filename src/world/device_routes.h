@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "transport/device_link.h"
-#include "transport/region.h"
 #include "world/route.h"
 
 namespace memspan {
@@ -41,14 +40,9 @@ class DeviceRoutes {
   void hide_heap() { device_.store(nullptr, std::memory_order_release); }
 
  private:
-  // The link to one PE: `near` if its memory is mapped, else `far`.
-  struct Peer {
-    std::unique_ptr<DeviceLink> near;
-    std::unique_ptr<Link> far;
-  };
   std::vector<Route> convert(const SymmetricRegion& region, const RemoteRegion& near_region);
 
-  std::vector<Peer> peers_;
+  std::vector<std::unique_ptr<DeviceLink>> peers_;  // the link to each PE
   std::vector<Route> heap_;
   std::vector<Route> data_;
   std::vector<Route> device_routes_;

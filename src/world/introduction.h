@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "core/status.h"
-#include "transport/region.h"
+#include "transport/link.h"
 
 namespace memspan {
 
@@ -19,7 +19,7 @@ struct Introduction {
   std::uint64_t heap_bytes = 0;
   std::uint32_t commit_mode = 0;
   std::uint64_t program = 0;  // StaticSegment::identity; 0: its variables are not symmetric
-  std::string address;        // Transport::address()
+  std::string address;        // MessageTransport::address()
   std::optional<RemoteRegion> heap;
   std::optional<RemoteRegion> data;  // the static symmetric segment
 

@@ -71,7 +71,7 @@ Status LinkedPeers::start_transport() {
   };
   options.handlers.on_peer_lost = [this](int peer, const Status&) { handle_loss(peer); };
   options.handlers.after_apply = [this] { ring_if_asleep(); };
-  MEMSPAN_TRY_ASSIGN(transport_, make_message_transport(std::move(options)),
+  MEMSPAN_TRY_ASSIGN(transport_, MessageTransport::make(std::move(options)),
                      "starting the transport \"message\"");
   return Status::ok();
 }
@@ -140,13 +140,8 @@ Status LinkedPeers::connect(Which which) {
     if (peer == membership_.rank) continue;
     if (which == Which::kOtherNodes && nodes.share_node(peer, membership_.rank)) continue;
     Introduction& its = introductions_[static_cast<std::size_t>(peer)];
-    MEMSPAN_TRY_ASSIGN(
-        links_[static_cast<std::size_t>(peer)],
-        transport_->connect({peer, nodes.describe(peer), std::exchange(its.address, {})}),
-        fmt::format("connecting to {}", nodes.describe(peer)));
-    Link& link = *links_[static_cast<std::size_t>(peer)];
-    if (its.heap) MEMSPAN_TRY(link.attach(*its.heap), nodes.describe(peer));
-    if (its.data) MEMSPAN_TRY(link.attach(*its.data), nodes.describe(peer));
+    links_[static_cast<std::size_t>(peer)] =
+        transport_->connect({peer, nodes.describe(peer), std::exchange(its.address, {})});
   }
   is_ready_.store(true, std::memory_order_release);
   return Status::ok();

@@ -114,8 +114,6 @@ Status RemoteEndpoint::fetch(const ResolvedPieces& resolved, Deadline deadline) 
   if (!bytes.is_ok()) return bytes.status();
   auto answer = decode_resolve_answer(*bytes);
   if (!answer.is_ok()) return answer.status();
-  for (const RegionExtent& extent : answer->extents)
-    MEMSPAN_PASS(remote_->link().attach(extent.region));
   const bool has_some = !answer->extents.empty();
   add(std::move(answer->extents));
   if (has_some || answer->refusal.empty()) return Status::ok();

@@ -15,7 +15,7 @@
 
 #include "core/status.h"
 #include "fabric/transfer/pieces.h"
-#include "transport/region.h"
+#include "transport/link.h"
 
 namespace memspan::transfer {
 

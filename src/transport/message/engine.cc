@@ -77,8 +77,11 @@ Result<std::unique_ptr<Engine>> Engine::start(std::function<void()> after_turn) 
     if (::epoll_ctl(made->outer_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0)
       return Status::from_errno("epoll_ctl");
   }
-  for (const int descriptor : {made->outer_.get(), made->inner_.get(), made->wake_.descriptor()})
-    made->book_.add(descriptor);
+  {
+    const Turn held(*made);
+    for (const int descriptor : {made->outer_.get(), made->inner_.get(), made->wake_.descriptor()})
+      made->book(descriptor);
+  }
   MEMSPAN_TRY_ASSIGN(made->thread_, start_without_signals([p = made.get()] { p->run(); }),
                      "starting the engine");
   return made;
@@ -86,6 +89,7 @@ Result<std::unique_ptr<Engine>> Engine::start(std::function<void()> after_turn) 
 
 Engine::~Engine() {
   stop();
+  for (Booked* one = booked_.load(); one != nullptr;) delete std::exchange(one, one->next);
 }
 
 void Engine::stop() {
@@ -100,7 +104,23 @@ void Engine::stop() {
 
 void Engine::forget_in_child() {
   is_forgotten_ = true;
-  book_.give_up_in_child();
+  // /dev/null replaces them. So no peer mistakes the child for this process, and their owners may
+  // still close them.
+  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (const Booked* one = booked_.load(); one != nullptr && null.is_valid(); one = one->next)
+    if (const int descriptor = one->descriptor.load(); descriptor >= 0)
+      ::dup3(null.get(), descriptor, O_CLOEXEC);
+}
+
+void Engine::book(int descriptor) {
+  for (Booked* one = booked_.load(); one != nullptr; one = one->next)
+    if (int none = -1; one->descriptor.compare_exchange_strong(none, descriptor)) return;
+  booked_.store(new Booked{descriptor, booked_.load()});
+}
+
+void Engine::unbook(int descriptor) {
+  for (Booked* one = booked_.load(); one != nullptr; one = one->next)
+    if (int booked = descriptor; one->descriptor.compare_exchange_strong(booked, -1)) return;
 }
 
 void Engine::acquire() {
@@ -147,7 +167,7 @@ Result<Engine::Id> Engine::add(int descriptor, std::shared_ptr<Source> source) {
     epoll_event event{.events = EPOLLONESHOT, .data = {.u64 = id}};
     if (::epoll_ctl(inner_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0)
       return Status::from_errno("epoll_ctl");
-    book_.add(descriptor);
+    book(descriptor);
   }
   entries_.emplace(id, Entry{descriptor, std::move(source)});
   return id;
@@ -178,7 +198,7 @@ void Engine::remove(Id id) {
   if (found == entries_.end()) return;
   if (found->second.descriptor >= 0) {
     ::epoll_ctl(inner_.get(), EPOLL_CTL_DEL, found->second.descriptor, nullptr);
-    book_.remove(found->second.descriptor);
+    unbook(found->second.descriptor);
   }
   if (id == worker_) set_prepare_sleep(0, nullptr);
   std::erase_if(timers_, [id](const auto& timer) { return timer.second == id; });

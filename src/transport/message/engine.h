@@ -33,7 +33,6 @@
 #include "core/on_engine.h"
 #include "core/status.h"
 #include "core/wake_event.h"
-#include "transport/message/descriptor_book.h"
 
 namespace memspan {
 
@@ -136,6 +135,15 @@ class Engine {
   void arm(bool is_armed) MEMSPAN_REQUIRES(turn);
   void arm_kept() MEMSPAN_REQUIRES(turn);
 
+  // The descriptors that a child of fork() must give up, which reads them without a lock. Entries
+  // stay, and are used again.
+  struct Booked {
+    std::atomic<int> descriptor;  // -1: free
+    Booked* const next;
+  };
+  void book(int descriptor) MEMSPAN_REQUIRES(turn);
+  void unbook(int descriptor) MEMSPAN_REQUIRES(turn);
+
   struct Entry {
     int descriptor;
     std::shared_ptr<Source> source;
@@ -146,7 +154,7 @@ class Engine {
   WakeEvent wake_;
   std::atomic<bool> ends_{false};
   bool is_forgotten_ = false;
-  DescriptorBook book_;
+  std::atomic<Booked*> booked_{nullptr};
   const std::function<void()> after_turn_;
   std::atomic<int> wanted_{0};  // threads that wait for the turn
   ConditionVariable changed_;

@@ -99,7 +99,7 @@ Result<OutFrame> message_frame(const MessageTag& tag, std::span<const std::byte>
 Status MessageLink::put(OperationContext& context, const RemotePlace& to, const void* from,
                         std::size_t bytes) {
   MEMSPAN_PASS(check("a put", to, bytes));
-  use(context, *this);
+  context.use(*this);
   const auto done = native_.put(context, to, from, bytes);
   if (!done.is_ok()) return done.status();
   PutBatch batch(requester_, context);
@@ -150,7 +150,7 @@ Status MessageLink::get(OperationContext& context, void* to, const RemotePlace& 
 Status MessageLink::get_nbi(OperationContext& context, void* to, const RemotePlace& from,
                             std::size_t bytes) {
   MEMSPAN_PASS(check("a get", from, bytes));
-  use(context, *this);
+  context.use(*this);
   const auto done = native_.get(context, to, from, bytes);
   if (!done.is_ok()) return done.status();
   return ask(context, static_cast<std::byte*>(to) + *done, {from.region, from.offset + *done},
@@ -163,7 +163,7 @@ Status MessageLink::put_signal(OperationContext& context, const RemotePlace& to,
                                SignalOp op) {
   MEMSPAN_PASS(check_word(signal, sizeof value));
   if (bytes != 0) MEMSPAN_PASS(check("a put", to, bytes));
-  use(context, *this);
+  context.use(*this);
   const AtomicKind kind = op == SignalOp::kSet ? AtomicKind::kSet : AtomicKind::kAdd;
   const auto done = native_.put(context, to, from, bytes);
   if (!done.is_ok()) return done.status();
@@ -182,7 +182,7 @@ Status MessageLink::move(OperationContext& context, MoveDirection direction,
     MEMSPAN_PASS(check(direction == MoveDirection::kPut ? "a put" : "a get",
                        {*piece.region, piece.offset}, piece.bytes));
   if (direction == MoveDirection::kPut) {
-    use(context, *this);
+    context.use(*this);
     PutBatch batch(requester_, context);
     for (const MovePiece& piece : pieces)
       MEMSPAN_PASS(batch.add({*piece.region, piece.offset}, piece.local, piece.bytes));
@@ -206,7 +206,7 @@ Status MessageLink::atomic(OperationContext& context, const AtomicOp& op, const 
   MEMSPAN_PASS(check_word(at, op.width));
   const Deadline deadline = context.deadline();
   if (fetched == nullptr) {
-    use(context, *this);
+    context.use(*this);
     const OutFrame frame{atomic_frame(context, op, at, 0), nullptr};
     return requester_.post({&frame, 1}, SendMode::kWait, deadline);
   }

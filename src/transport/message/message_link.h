@@ -28,17 +28,11 @@ Result<OutFrame> message_frame(const MessageTag& tag, std::span<const std::byte>
 
 class MessageLink final : public Link {
  public:
-  // `access` may be null.
-  MessageLink(MessageCore& core, const PeerAddress& address, NativeAccess* access)
-      : requester_(core, address), native_(requester_, access) {}
+  MessageLink(MessageCore& core, const PeerAddress& address)
+      : requester_(core, address), native_(requester_, core.services.native) {}
 
-  Status attach(const RemoteRegion&) override { return Status::ok(); }
   Status put(OperationContext& context, const RemotePlace& to, const void* from,
              std::size_t bytes) override;
-  Status put_nbi(OperationContext& context, const RemotePlace& to, const void* from,
-                 std::size_t bytes) override {
-    return put(context, to, from, bytes);
-  }
   Status get(OperationContext& context, void* to, const RemotePlace& from,
              std::size_t bytes) override;
   Status get_nbi(OperationContext& context, void* to, const RemotePlace& from,

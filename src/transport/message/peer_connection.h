@@ -53,8 +53,6 @@ class PeerConnection final : public ConnectionOwner, public FrameSink, public An
   void close() { connection_->close(); }
   // Destroys this if it fails.
   Status post(const OutFrame& out);
-  // The handler has handled all messages of that connection.
-  void on_delivered(const Backlog* backlog);
 
   // Destroys this.
   void on_end(const Status& why) override;

@@ -10,8 +10,8 @@
 #include "core/mutex.h"
 #include "core/status.h"
 #include "device/memory.h"
+#include "transport/link.h"
 #include "transport/message/protocol.h"
-#include "transport/region.h"
 
 namespace memspan {
 

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "transport/message/doorway.h"
-
 namespace memspan {
 namespace {
 
@@ -108,7 +106,7 @@ Status Requester::begin_connecting() {
                         address_.name)};
   if (core_.excluded.contains(address_.peer))
     return {Code::kPeerLost, fmt::format("{} is not a member any more", address_.name)};
-  PeerConnection* const found = core_.doorway->find(address_.peer, *secret);
+  PeerConnection* const found = core_.find(address_.peer, *secret);
   if (found != nullptr && found->is_free()) return open(*found);
   const auto [begin, end] = core_.requesters.equal_range(address_.peer);
   const bool is_apart =
@@ -159,9 +157,9 @@ Status Requester::greet(std::unique_ptr<ByteStream> stream) {
   engine_.remove(connecting_->id);  // it may have the same descriptor
   connecting_->opening.reset();
   MEMSPAN_TRY_ASSIGN(connecting_->greeting,
-                     core_.doorway->add(std::make_unique<PeerConnection>(core_, std::move(stream),
-                                                                         this, connecting_->secret),
-                                        connecting_->is_apart ? kApart : std::uint8_t{0}),
+                     core_.add(std::make_unique<PeerConnection>(core_, std::move(stream), this,
+                                                                connecting_->secret),
+                               connecting_->is_apart ? kApart : std::uint8_t{0}),
                      "greeting");
   return Status::ok();
 }
@@ -391,10 +389,10 @@ void Requester::give_up(const Status& why, LinkState end) {
   }
   if (const auto begun = std::exchange(connecting_, nullptr); begun != nullptr) {
     begun->end();
-    if (begun->greeting != nullptr) core_.doorway->forget(*begun->greeting);
-    core_.doorway->stop_yielding(address_.peer);
+    if (begun->greeting != nullptr) core_.forget(*begun->greeting);
+    core_.stop_yielding(address_.peer);
   }
-  if (peer_ != nullptr) core_.doorway->forget(*std::exchange(peer_, nullptr));
+  if (peer_ != nullptr) core_.forget(*std::exchange(peer_, nullptr));
   engine_.notify();
 }
 

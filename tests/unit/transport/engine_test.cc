@@ -263,13 +263,12 @@ class Waiter {
     options.self = self;
     options.name = std::to_string(self);
     options.silence_limit = std::chrono::seconds(5);
-    transport_ = make_message_transport(std::move(options)).value();
+    transport_ = MessageTransport::make(std::move(options)).value();
     region_ = transport_->expose({.base = memory_.data(), .bytes = memory_.size()}).value();
   }
   void meet(const Waiter& other) {
-    link_ = transport_->connect({1, "the other", other.transport_->address()}).value();
+    link_ = transport_->connect({1, "the other", other.transport_->address()});
     there_ = other.region_->describe();
-    EXPECT_TRUE(link_->attach(there_).is_ok());
     EXPECT_TRUE(link_->put(context_, {there_, 0}, memory_.data(), 8).is_ok());
     EXPECT_TRUE(link_->quiet(context_).is_ok());
   }
