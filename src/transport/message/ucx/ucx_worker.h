@@ -12,7 +12,6 @@
 
 #include "core/status.h"
 #include "net/socket_address.h"
-#include "transport/message/ucx/buffer_pool.h"
 #include "transport/message/ucx/channel.h"
 #include "transport/message/ucx/ucx_carrier.h"
 
