@@ -44,7 +44,7 @@ LinkedPeers::LinkedPeers(const Membership& membership, WaitContext& waiting, Mes
        [this](int peer, const MessageTag& tag, std::span<const std::byte> bytes) {
          return send(peer, [&](Link& link) { return link.post(tag, bytes); });
        },
-       [this] { transport_->progress(); }});
+       [this] { transport_->engine().progress(); }});
   messages_.set_notice_handler(
       [this](int from, std::uint64_t id, std::uint64_t sequence, std::span<const std::byte> bytes) {
         if (const auto notice = Notice::decode(id, sequence, bytes)) take(from, *notice);

@@ -58,7 +58,7 @@ class LinkedPeers {
         {.base = base, .bytes = bytes, .kind = MemoryKind::kDevice, .number = number});
   }
 
-  ProgressEngine& engine() { return *transport_; }
+  ProgressEngine& engine() { return transport_->engine(); }
   // Sends it to all other nodes (notices.h); does not wait.
   void tell(const Notice& notice);
   // Returns when the messages that this process has sent are handled, their receivers are gone, or

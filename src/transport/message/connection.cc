@@ -319,6 +319,15 @@ Result<bool> Connection::receive() {
 
 // ---- signs of life
 
+Status Heartbeat::look(Clock::time_point now, std::uint64_t received) {
+  const bool stood_still = now - looked_ > kIntervalsOfStandstill * interval_;
+  if (std::exchange(received_, received) != received || stood_still) heard_ = now;
+  looked_ = now;
+  if (now - heard_ < limit_) return Status::ok();
+  return {Code::kPeerLost,
+          fmt::format("it has been silent for {:.1f} s", to_seconds(now - heard_))};
+}
+
 void Connection::expect_life() {
   if (heartbeat_.has_begun() || core_.options.silence_limit == Duration::max()) return;
   heartbeat_.begin(Clock::now());

@@ -14,7 +14,6 @@
 #include "transport/message/carrier.h"
 #include "transport/message/engine.h"
 #include "transport/message/frame_reader.h"
-#include "transport/message/heartbeat.h"
 #include "transport/message/message_core.h"
 #include "transport/message/session.h"
 
@@ -46,6 +45,39 @@ class ConnectionOwner {
   virtual void on_end(const Status& why) = 0;
 };
 
+// Detects whether the other end of a connection lives. Each side sends a beat in each interval,
+// which the other answers, and checks whether bytes arrived, besides the other's beats. So a host
+// without power, a network that is broken in one direction or both, and a stopped process are found
+// at the limit. One thread at a time.
+class Heartbeat {
+ public:
+  // A peer that is silent for `limit` is lost.
+  explicit Heartbeat(Duration limit) : limit_(limit), interval_(limit / kLooksInLimit) {}
+
+  bool has_begun() const { return has_begun_; }
+  void begin(Clock::time_point now) {
+    has_begun_ = true;
+    heard_ = looked_ = now;
+  }
+  // When to look next, once it has begun.
+  Clock::time_point next() const { return looked_ + interval_; }
+  bool is_due(Clock::time_point now) const { return has_begun_ && now >= next(); }
+  // `received`: all bytes so far. kPeerLost at the limit. A process that was itself stopped for
+  // some intervals could not receive, so it starts over.
+  Status look(Clock::time_point now, std::uint64_t received);
+
+ private:
+  static constexpr int kLooksInLimit = 5;
+  static constexpr int kIntervalsOfStandstill = 3;
+
+  const Duration limit_;
+  const Duration interval_;
+  bool has_begun_ = false;
+  std::uint64_t received_ = 0;
+  Clock::time_point heard_{};
+  Clock::time_point looked_{};
+};
+
 // All functions require the turn.
 class Connection final : public Source, public std::enable_shared_from_this<Connection> {
  public:
@@ -72,7 +104,7 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
   void withdraw(Parcel& parcel);
   bool has_unsent() const { return unsent_frames() != 0; }
 
-  // From now on the peer is lost if it is silent for the limit (heartbeat.h).
+  // From now on the peer is lost if it is silent for the limit (Heartbeat).
   void expect_life();
   // The peer has sent a beat: answers it, and expects life.
   Status take_beat();

@@ -209,7 +209,7 @@ void Engine::request_after_turn() {
   if (!is_polled_ && std::this_thread::get_id() != thread_.get_id()) wake_.ring();
 }
 
-void Engine::poll() {
+void Engine::progress() {
   if (is_forgotten_ || !turn.try_lock()) return;
   OnEngine::begin();
   is_polled_ = true;
@@ -219,19 +219,19 @@ void Engine::poll() {
   after_turn_();
 }
 
-void Engine::begin_polling() {
+void Engine::begin_progress() {
   if (is_forgotten_) return;
   const Turn held(*this);
   begin_waits();
 }
 
-void Engine::end_polling() {
+void Engine::end_progress() {
   if (is_forgotten_) return;
   const Turn held(*this);
   end_waits();
 }
 
-void Engine::rest() {
+void Engine::rest_progress() {
   if (is_forgotten_) return;
   const Turn held(*this);
   arm(true);

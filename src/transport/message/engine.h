@@ -33,6 +33,7 @@
 #include "core/on_engine.h"
 #include "core/status.h"
 #include "core/wake_event.h"
+#include "node/wait.h"
 
 namespace memspan {
 
@@ -51,7 +52,7 @@ class Source {
 };
 
 // Thread-safe. Functions that require the turn are for sources and for threads with a Turn.
-class Engine {
+class Engine final : public ProgressEngine {
  public:
   using Id = std::uint64_t;  // of a source; 0: none
 
@@ -59,7 +60,7 @@ class Engine {
   // of the program.
   static Result<std::unique_ptr<Engine>> start(std::function<void()> after_turn = [] {});
   // Ends the thread.
-  ~Engine();
+  ~Engine() override;
   void stop() MEMSPAN_EXCLUDES(turn);
   // In a child of fork(): the engine can no longer be used.
   void forget_in_child();
@@ -98,12 +99,10 @@ class Engine {
   Status wait(Done done, const Deadline& deadline, Id first = 0) MEMSPAN_REQUIRES(turn);
 
   // Serves what is ready, unless another thread does.
-  void poll() MEMSPAN_EXCLUDES(turn);
-  // Between them threads call poll() all the time.
-  void begin_polling() MEMSPAN_EXCLUDES(turn);
-  void end_polling() MEMSPAN_EXCLUDES(turn);
-  // The thread between the two calls sleeps: the engine's own thread takes over.
-  void rest() MEMSPAN_EXCLUDES(turn);
+  void progress() override MEMSPAN_EXCLUDES(turn);
+  void begin_progress() override MEMSPAN_EXCLUDES(turn);
+  void end_progress() override MEMSPAN_EXCLUDES(turn);
+  void rest_progress() override MEMSPAN_EXCLUDES(turn);
 
  private:
   friend class Turn;
@@ -168,7 +167,7 @@ class Engine {
   int rounds_ MEMSPAN_GUARDED_BY(turn) = 0;
   int sleepers_ MEMSPAN_GUARDED_BY(turn) = 0;         // threads in wait() that do not serve
   bool is_led_ MEMSPAN_GUARDED_BY(turn) = false;      // a thread in wait() serves
-  bool is_polled_ MEMSPAN_GUARDED_BY(turn) = false;   // the holder of the turn is in poll()
+  bool is_polled_ MEMSPAN_GUARDED_BY(turn) = false;   // the holder of the turn is in progress()
   AdaptiveSpin spin_ MEMSPAN_GUARDED_BY(turn){true};  // of that thread
   // The last waits: how many began soon after the previous one, since when and until when.
   int waits_ MEMSPAN_GUARDED_BY(turn) = 0;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "transport/message/words.h"
-
 namespace memspan {
 namespace {
 

@@ -56,6 +56,7 @@ class PutBatch {
   Status post() {
     const std::size_t count = std::exchange(count_, 0);
     if (count == 0) return Status::ok();
+    const Turn turn(requester_.engine);
     return requester_.post({frames_.data(), count}, SendMode::kWait, deadline_);
   }
 
@@ -138,12 +139,24 @@ Status MessageLink::get(OperationContext& context, void* to, const RemotePlace& 
   MEMSPAN_PASS(check("a get", from, bytes));
   const auto done = native_.get(context, to, from, bytes);
   if (!done.is_ok() || (bytes != 0 && *done == bytes)) return done.status();
+  const MovePiece rest{static_cast<std::byte*>(to) + *done, &from.region, from.offset + *done,
+                       bytes - *done};
+  return get_pieces(context, {&rest, 1});
+}
+
+Status MessageLink::get_pieces(OperationContext& context, std::span<const MovePiece> pieces) {
   const Deadline deadline = context.deadline();
   Completion completion;
-  const auto last = ask(context, static_cast<std::byte*>(to) + *done,
-                        {from.region, from.offset + *done}, bytes - *done, &completion, deadline);
-  if (!last.is_ok()) return last.status();
-  MEMSPAN_PASS(requester_.wait(*last, deadline, &completion));
+  std::uint64_t last = 0;
+  for (const MovePiece& piece : pieces) {
+    const Turn turn(requester_.engine);
+    const auto asked = ask(context, piece.local, {*piece.region, piece.offset}, piece.bytes,
+                           &completion, deadline);
+    if (!asked.is_ok()) return asked.status();
+    last = std::max(last, *asked);
+  }
+  const Turn turn(requester_.engine);
+  MEMSPAN_PASS(requester_.wait(last, deadline, &completion));
   return std::move(completion.status);
 }
 
@@ -153,6 +166,7 @@ Status MessageLink::get_nbi(OperationContext& context, void* to, const RemotePla
   context.use(*this);
   const auto done = native_.get(context, to, from, bytes);
   if (!done.is_ok()) return done.status();
+  const Turn turn(requester_.engine);
   return ask(context, static_cast<std::byte*>(to) + *done, {from.region, from.offset + *done},
              bytes - *done, nullptr, context.deadline())
       .status();
@@ -188,38 +202,27 @@ Status MessageLink::move(OperationContext& context, MoveDirection direction,
       MEMSPAN_PASS(batch.add({*piece.region, piece.offset}, piece.local, piece.bytes));
     return batch.post();
   }
-  const Deadline deadline = context.deadline();
-  Completion completion;
-  std::uint64_t last = 0;
-  for (const MovePiece& piece : pieces) {
-    const auto asked = ask(context, piece.local, {*piece.region, piece.offset}, piece.bytes,
-                           &completion, deadline);
-    if (!asked.is_ok()) return asked.status();
-    last = std::max(last, *asked);
-  }
-  MEMSPAN_PASS(requester_.wait(last, deadline, &completion));
-  return std::move(completion.status);
+  return get_pieces(context, pieces);
 }
 
 Status MessageLink::atomic(OperationContext& context, const AtomicOp& op, const RemotePlace& at,
                            std::uint64_t* fetched) {
   MEMSPAN_PASS(check_word(at, op.width));
   const Deadline deadline = context.deadline();
+  if (fetched == nullptr) context.use(*this);
+  const Turn turn(requester_.engine);
   if (fetched == nullptr) {
-    context.use(*this);
     const OutFrame frame{atomic_frame(context, op, at, 0), nullptr};
     return requester_.post({&frame, 1}, SendMode::kWait, deadline);
   }
-  Completion completion;
-  const auto asked = requester_.request(
-      {atomic_frame(context, op, at, kWantsAnswer), nullptr, context.id(), &completion}, deadline);
-  if (!asked.is_ok()) return asked.status();
-  MEMSPAN_PASS(requester_.wait(*asked, deadline, &completion));
-  *fetched = completion.value;
-  return std::move(completion.status);
+  const auto before = requester_.call(
+      {.frame = atomic_frame(context, op, at, kWantsAnswer), .context = context.id()}, deadline);
+  if (before.is_ok()) *fetched = *before;
+  return before.status();
 }
 
 std::uint64_t MessageLink::start_quiet(OperationContext& context) {
+  const Turn turn(requester_.engine);
   const auto asked = requester_.request_quiet(context.id(), context.deadline());
   if (asked.is_ok()) return *asked;
   requester_.note_failure(context.id(), asked.status());
@@ -227,6 +230,7 @@ std::uint64_t MessageLink::start_quiet(OperationContext& context) {
 }
 
 Status MessageLink::finish_quiet(OperationContext& context, std::uint64_t ticket) {
+  const Turn turn(requester_.engine);
   // 0: the request failed, and the reason is noted.
   if (ticket != 0) MEMSPAN_PASS(requester_.wait(ticket, context.deadline(), nullptr));
   return requester_.take_failure(context.id());
@@ -235,6 +239,7 @@ Status MessageLink::finish_quiet(OperationContext& context, std::uint64_t ticket
 Status MessageLink::send(const MessageTag& tag, std::span<const std::byte> bytes, SendMode mode,
                          const Deadline& deadline) {
   MEMSPAN_TRY_ASSIGN(const OutFrame message, message_frame(tag, bytes), requester_.name());
+  const Turn turn(requester_.engine);
   return requester_.post({&message, 1}, mode, deadline);
 }
 

@@ -61,7 +61,9 @@ class MessageLink final : public Link {
   Status send(const MessageTag& tag, std::span<const std::byte> bytes, SendMode mode,
               const Deadline& deadline);
   Result<std::uint64_t> ask(OperationContext& context, void* to, const RemotePlace& from,
-                            std::size_t bytes, Completion* completion, const Deadline& deadline);
+                            std::size_t bytes, Completion* completion, const Deadline& deadline)
+      MEMSPAN_REQUIRES(requester_.engine.turn);
+  Status get_pieces(OperationContext& context, std::span<const MovePiece> pieces);
 
   Requester requester_;
   NativePath native_;

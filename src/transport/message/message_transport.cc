@@ -60,20 +60,8 @@ std::unique_ptr<Link> MessageTransport::connect(const PeerAddress& peer) {
   return std::make_unique<MessageLink>(*core_, peer);
 }
 
-void MessageTransport::progress() {
-  core_->engine->poll();
-}
-
-void MessageTransport::begin_progress() {
-  core_->engine->begin_polling();
-}
-
-void MessageTransport::end_progress() {
-  core_->engine->end_polling();
-}
-
-void MessageTransport::rest_progress() {
-  core_->engine->rest();
+ProgressEngine& MessageTransport::engine() {
+  return *core_->engine;
 }
 
 void MessageTransport::forget_in_child() {

@@ -45,7 +45,7 @@ struct MessageOptions {
   MessageHandlers handlers = {};
   std::shared_ptr<Faults> faults = {};  // null: none
   Duration connect_limit = std::chrono::seconds(10);
-  // A connected peer that is silent for so long is lost (heartbeat.h); Duration::max(): never.
+  // A connected peer that is silent for so long is lost (connection.h); Duration::max(): never.
   Duration silence_limit = Duration::max();
 };
 
@@ -77,12 +77,14 @@ class ExposedRegion {
 };
 
 // Thread-safe.
-class MessageTransport final : public ProgressEngine {
+class MessageTransport {
  public:
   // Listens and starts the engine.
   static Result<std::unique_ptr<MessageTransport>> make(MessageOptions options);
   // Says goodbye to the peers.
-  ~MessageTransport() override;
+  ~MessageTransport();
+  MessageTransport(const MessageTransport&) = delete;
+  MessageTransport& operator=(const MessageTransport&) = delete;
 
   // The address for connect() of a peer. It contains a secret of 128 bits, which admits a process;
   // give it only to peers.
@@ -104,16 +106,12 @@ class MessageTransport final : public ProgressEngine {
   // No handler begins after it; waits for one of another thread. Messages that arrive later are
   // dropped.
   void end_handlers();
+  ProgressEngine& engine();
   // Frames and refusals by kind, of this process.
   std::vector<MessageCounter> counters() const;
   // In a child of fork(): gives up everything by which peers could mistake the child for this
   // process. The transport and its links are unusable in the child.
   void forget_in_child();
-
-  void progress() override;
-  void begin_progress() override;
-  void end_progress() override;
-  void rest_progress() override;
 
  private:
   explicit MessageTransport(MessageOptions options);

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "device/host/find_fault.h"
-#include "transport/message/words.h"
 
 namespace memspan {
 namespace {

@@ -13,8 +13,8 @@
 #include "core/buffer.h"
 #include "core/status.h"
 #include "transport/link.h"
+#include "transport/message/carrier.h"
 #include "transport/message/frame_reader.h"
-#include "transport/message/native_access.h"
 #include "transport/message/protocol.h"
 #include "transport/message/region_table.h"
 

@@ -44,7 +44,7 @@ PeerConnection::~PeerConnection() {
 Status PeerConnection::start(std::uint8_t flags) {
   MEMSPAN_PASS(connection_->start());
   backlog_->connection = connection_->id();
-  // A peer that does not answer is silent (heartbeat.h).
+  // A peer that does not answer is silent (Heartbeat).
   await_greeting(is_made_ ? core_.options.silence_limit : kGreetingTime);
   if (!is_made_) return Status::ok();
   const Session& session = connection_->session();

@@ -18,7 +18,7 @@
 
 #include "core/fd.h"
 #include "core/mutex.h"
-#include "transport/message/native_access.h"
+#include "transport/message/carrier.h"
 
 namespace memspan::ucx {
 
