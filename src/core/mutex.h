@@ -6,7 +6,9 @@
 #include <mutex>
 
 #include "core/clock.h"
-#include "core/on_engine.h"
+#ifndef NDEBUG
+#include "core/check.h"
+#endif
 
 #if defined(__clang__)
 #define MEMSPAN_ATTRIBUTE_(x) __attribute__((x))
@@ -18,6 +20,35 @@
 #define MEMSPAN_EXCLUDES(...) MEMSPAN_ATTRIBUTE_(locks_excluded(__VA_ARGS__))
 
 namespace memspan {
+
+// Debug builds check that no thread blocks while it runs an engine, which owns connections of all
+// peers (transport/message/engine.h). State of the calling thread.
+class OnEngine {
+ public:
+#ifdef NDEBUG
+  static void begin() {}
+  static void end() {}
+  static void check() {}
+  static void check_may_block() {}
+#else
+  static void begin() {
+    ++depth_;
+  }
+  static void end() {
+    --depth_;
+  }
+  static void check() {
+    MEMSPAN_CHECK(depth_ > 0);
+  }
+  // For calls that may block.
+  static void check_may_block() {
+    MEMSPAN_CHECK(depth_ == 0);
+  }
+
+ private:
+  static inline thread_local int depth_ = 0;
+#endif
+};
 
 class MEMSPAN_ATTRIBUTE_(capability("mutex")) Mutex {
  public:

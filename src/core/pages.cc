@@ -20,15 +20,6 @@ namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-}  // namespace
-
-std::size_t page_size() {
-  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
-
-namespace {
-
 // The kernel would end the process (SIGXFSZ) instead of failing the call.
 Status check_file_size_limit(std::size_t bytes) {
   rlimit limit = {};
@@ -41,10 +32,6 @@ Status check_file_size_limit(std::size_t bytes) {
                   "have (RLIMIT_FSIZE; \"ulimit -f unlimited\" lifts it)",
                   format_size(bytes), bytes, format_size(limit.rlim_cur), limit.rlim_cur)};
 }
-
-}  // namespace
-
-namespace {
 
 Result<Fd> make_sealed(std::size_t bytes, const char* label, unsigned kind) {
   if (Status status = check_file_size_limit(bytes); !status.is_ok()) return status;
@@ -69,6 +56,11 @@ std::size_t free_huge_pages() {
 }
 
 }  // namespace
+
+std::size_t page_size() {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
 
 Result<Pages> Pages::create(std::size_t bytes, const char* label) {
   bytes = align_up(bytes, page_size());

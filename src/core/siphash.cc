@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "core/hex.h"
+#include "core/random.h"
 
 namespace memspan {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "core/environment.h"
-#include "core/signals.h"
+#include "core/thread.h"
 
 namespace memspan {
 namespace {

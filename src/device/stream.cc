@@ -5,7 +5,6 @@
 
 #include <utility>
 
-#include "core/caught.h"
 #include "core/interrupt.h"
 #include "core/thread.h"
 

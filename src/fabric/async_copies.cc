@@ -9,9 +9,9 @@
 #include <thread>
 #include <utility>
 
-#include "core/caught.h"
 #include "core/interrupt.h"
 #include "core/lifetime.h"
+#include "core/thread.h"
 
 namespace memspan {
 namespace {

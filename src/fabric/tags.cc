@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/split.h"
+#include "core/environment.h"
 
 namespace memspan {
 namespace {

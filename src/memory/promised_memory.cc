@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/log.h"
-#include "core/signals.h"
 #include "core/thread.h"
 #include "memory/budget.h"
 
@@ -84,7 +83,6 @@ Status PromisedMemory::add(std::size_t offset, std::byte* place, std::size_t byt
   }
   MutexLock lock(mutex_);
   if (!thread_.joinable()) {
-    const SignalsBlocked blocked;
     MEMSPAN_TRY_ASSIGN(thread_, start_thread("promised memory", [this] { run(); }),
                        "promising memory");
   }

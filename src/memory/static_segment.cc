@@ -13,7 +13,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "core/signals.h"
+#include "core/thread.h"
 #include "device/in_place.h"
 
 namespace memspan {

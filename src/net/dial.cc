@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/poll.h"
+#include "core/interrupt.h"
 
 namespace memspan {
 namespace {

@@ -13,10 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/fd.h"
 #include "core/mutex.h"
-#include "core/signals.h"
 #include "core/thread.h"
-#include "core/wake_event.h"
 
 namespace memspan {
 
@@ -35,7 +34,6 @@ class EventLoop::State : public std::enable_shared_from_this<State> {
   static Result<std::shared_ptr<State>> start(std::string_view whose, Failed failed) {
     MEMSPAN_TRY_ASSIGN(std::shared_ptr<State> state, make(), "starting a thread");
     state->failed_ = std::move(failed);
-    const SignalsBlocked blocked;  // the thread inherits it
     MEMSPAN_TRY_ASSIGN(state->thread_, start_thread(whose, [state] { state->run(); }),
                        "making an event loop");
     state->runner_ = state->thread_.get_id();

@@ -19,7 +19,6 @@
 #include "core/clock.h"
 #include "core/fd.h"
 #include "core/status.h"
-#include "core/wake_event.h"
 
 namespace memspan {
 

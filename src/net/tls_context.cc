@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts from secrets or certificates.
-#include "net/tls.h"
+#include "net/tls_parts.h"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
@@ -8,10 +8,6 @@
 #include <openssl/ssl.h>
 
 #include <array>
-
-#include "net/tls_files.h"
-#include "net/tls_names.h"
-#include "net/tls_stream.h"
 
 namespace memspan {
 namespace {
@@ -112,8 +108,7 @@ class OpenSslContext final : public TlsContext {
     if (ssl == nullptr) return Status(Code::kInternal, "OpenSSL: " + openssl_reason());
     if (has_certificates_ && side_ == Side::kClient)
       if (Status status = expect_host(ssl.get(), host); !status.is_ok()) return status;
-    return make_tls_stream(std::move(socket), std::move(ssl),
-                           side_ == Side::kServer ? TlsSide::kServer : TlsSide::kClient);
+    return make_tls_stream(std::move(socket), std::move(ssl), side_);
   }
   Status accepts(const ByteChannel& stream) const override {
     return has_certificates_ ? verify_peer_again(stream, context_.get()) : Status::ok();
@@ -177,8 +172,12 @@ Result<std::shared_ptr<const TlsContext>> make_from_certificates(
 
 const TlsFactory& openssl_tls_factory() {
   static const TlsFactory kFactory{MEMSPAN_VERSION, make_from_secret, make_from_certificates,
-                                   openssl_summarizer()};
+                                   summarize_by_openssl};
   return kFactory;
+}
+
+Result<const TlsFactory*> tls_factory() {
+  return &openssl_tls_factory();
 }
 
 }  // namespace memspan

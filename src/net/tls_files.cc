@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/tls_files.h"
+#include "net/tls_parts.h"
 
 #include <fmt/format.h>
 #include <openssl/pem.h>

@@ -9,7 +9,6 @@
 #include <optional>
 
 #include "core/environment.h"
-#include "core/split.h"
 
 namespace memspan {
 namespace {

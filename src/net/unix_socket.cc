@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "core/poll.h"
+#include "core/interrupt.h"
 
 namespace memspan {
 namespace {

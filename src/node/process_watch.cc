@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "core/exit.h"
+#include "core/lifetime.h"
 #include "node/process_image.h"
 
 namespace memspan {

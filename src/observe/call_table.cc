@@ -15,7 +15,7 @@
 #include "core/environment.h"
 #include "core/fd.h"
 #include "core/log.h"
-#include "core/output_file.h"
+#include "core/private_file.h"
 #include "core/thread.h"
 
 namespace memspan {

@@ -20,7 +20,7 @@
 #include "core/lifetime.h"
 #include "core/log.h"
 #include "core/mutex.h"
-#include "core/output_file.h"
+#include "core/private_file.h"
 #include "observe/trace_file.h"
 
 namespace memspan {

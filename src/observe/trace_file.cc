@@ -13,7 +13,7 @@
 
 #include "core/clock.h"
 #include "core/fd.h"
-#include "core/output_file.h"
+#include "core/private_file.h"
 #include "net/host_identity.h"
 
 namespace memspan {

@@ -7,9 +7,9 @@
 #include <atomic>
 #include <new>
 
-#include "core/caught.h"
 #include "core/environment.h"
 #include "core/remedy.h"
+#include "core/thread.h"
 #include "device/host/copy.h"
 #include "memory/budget.h"
 #include "pgas/allocation_steps.h"

@@ -13,7 +13,6 @@
 
 #include "core/interrupt.h"
 #include "core/log.h"
-#include "core/poll.h"
 #include "core/thread.h"
 
 namespace memspan {

@@ -25,9 +25,9 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/fd.h"
 #include "core/mutex.h"
 #include "core/status.h"
-#include "core/wake_event.h"
 #include "net/byte_channel.h"
 #include "store/client.h"
 #include "store/wire.h"

@@ -7,7 +7,6 @@
 
 #include "core/environment.h"
 #include "core/remedy.h"
-#include "core/split.h"
 
 namespace memspan {
 namespace {

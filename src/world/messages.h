@@ -17,7 +17,7 @@
 #include <span>
 #include <unordered_map>
 
-#include "core/buffer.h"
+#include "core/bytes.h"
 #include "core/mutex.h"
 #include "core/status.h"
 #include "node/wait.h"

@@ -13,8 +13,8 @@
 
 #include "core/environment.h"
 #include "core/fd.h"
-#include "core/hex.h"
-#include "core/poll.h"
+#include "core/interrupt.h"
+#include "core/random.h"
 #include "node/segment.h"
 #include "world/launcher_channel.h"
 #include "world/mpi_library.h"

@@ -15,7 +15,7 @@
 #include "capi/handle_table.h"
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
-#include "core/caught.h"
+#include "core/thread.h"
 #include "observe/recorded_call.h"
 #include "pgas/group/collectives.h"
 #include "pgas/group/point_to_point.h"

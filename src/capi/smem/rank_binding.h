@@ -11,9 +11,9 @@
 
 #include "capi/smem/members.h"
 #include "capi/smem/result.h"
-#include "core/caught.h"
 #include "core/clock.h"
 #include "core/mutex.h"
+#include "core/thread.h"
 
 namespace memspan::capi {
 

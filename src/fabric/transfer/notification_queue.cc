@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/bytes.h"
-#include "core/poll.h"
+#include "core/interrupt.h"
 
 namespace memspan::transfer {
 namespace {

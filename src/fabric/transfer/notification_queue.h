@@ -10,7 +10,6 @@
 #include "core/clock.h"
 #include "core/fd.h"
 #include "core/status.h"
-#include "core/wake_event.h"
 
 namespace memspan::transfer {
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <thread>
 
+#include "core/fd.h"
 #include "core/mutex.h"
-#include "core/wake_event.h"
 #include "fabric/transfer/copy_engine.h"
 #include "fabric/transfer/notification_queue.h"
 #include "fabric/transfer/peers.h"

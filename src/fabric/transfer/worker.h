@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/fd.h"
 #include "core/mutex.h"
-#include "core/wake_event.h"
 #include "fabric/transfer/peers.h"
 #include "fabric/transfer/request.h"
 

@@ -8,7 +8,7 @@
 
 #include "store/etcd/etcd_messages.h"
 #if MEMSPAN_HAS_TLS
-#include "net/tls_files.h"
+#include "net/tls_parts.h"
 #endif
 
 namespace memspan::etcd {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <span>
 
-#include "core/buffer.h"
+#include "core/bytes.h"
 #include "core/status.h"
 #include "transport/message/carrier.h"
 #include "transport/message/engine.h"

@@ -4,11 +4,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <csignal>
-
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <span>
 #include <utility>
 
@@ -49,19 +47,6 @@ int wait_for_events(int epoll, std::span<epoll_event> events, Duration limit) {
       limit == Duration::max() ? -1 : static_cast<int>(std::min(ms, std::int64_t{1} << 30)));
 }
 
-// A thread of the library gets no signal of the program.
-Result<std::thread> start_without_signals(auto run) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  // If blocked, a fault of this thread would end the process despite a handler.
-  for (const int fault : {SIGSEGV, SIGBUS}) sigdelset(&all, fault);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  auto thread = start_thread("transport \"message\"", run);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::start(std::function<void()> after_turn) {
@@ -82,7 +67,8 @@ Result<std::unique_ptr<Engine>> Engine::start(std::function<void()> after_turn) 
     for (const int descriptor : {made->outer_.get(), made->inner_.get(), made->wake_.descriptor()})
       made->book(descriptor);
   }
-  MEMSPAN_TRY_ASSIGN(made->thread_, start_without_signals([p = made.get()] { p->run(); }),
+  MEMSPAN_TRY_ASSIGN(made->thread_,
+                     start_thread("transport \"message\"", [p = made.get()] { p->run(); }),
                      "starting the engine");
   return made;
 }

@@ -28,11 +28,10 @@
 
 #include "core/adaptive_spin.h"
 #include "core/clock.h"
+#include "core/fd.h"
 #include "core/interrupt.h"
 #include "core/mutex.h"
-#include "core/on_engine.h"
 #include "core/status.h"
-#include "core/wake_event.h"
 #include "node/wait.h"
 
 namespace memspan {

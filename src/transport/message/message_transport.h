@@ -7,7 +7,7 @@
 // own thread, asleep in epoll.
 #pragma once
 
-#include "core/buffer.h"
+#include "core/bytes.h"
 #include "node/wait.h"
 #include "transport/link.h"
 #include "transport/message/carrier.h"

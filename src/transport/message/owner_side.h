@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "core/buffer.h"
+#include "core/bytes.h"
 #include "core/status.h"
 #include "transport/link.h"
 #include "transport/message/carrier.h"
