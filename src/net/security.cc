@@ -8,7 +8,6 @@
 
 #include "core/environment.h"
 #include "core/private_file.h"
-#include "net/tls.h"
 
 namespace memspan {
 namespace {
@@ -110,28 +109,6 @@ Result<StoreSecurity> security_from_secret_file(std::string_view what, const std
 Result<StoreSecurity> security_from_environment() {
   const auto path = environment(kSecretVariable);
   return path ? security_from_secret_file(kSecretVariable, *path) : StoreSecurity{};
-}
-
-// ---- net/tls.h, by the factory of this process
-
-Result<std::shared_ptr<const TlsContext>> TlsContext::from_secret(Side side,
-                                                                  std::string_view secret) {
-  const auto factory = tls_factory();
-  if (!factory.is_ok()) return factory.status();
-  return (*factory)->from_secret(side, secret);
-}
-
-Result<std::shared_ptr<const TlsContext>> TlsContext::from_certificates(
-    Side side, const StoreCertificates& certificates) {
-  const auto factory = tls_factory();
-  if (!factory.is_ok()) return factory.status();
-  return (*factory)->from_certificates(side, certificates);
-}
-
-Result<CertificateSummary> summarize_certificate(const std::string& path) {
-  const auto factory = tls_factory();
-  if (!factory.is_ok()) return factory.status();
-  return (*factory)->summarize(path);
 }
 
 }  // namespace memspan
