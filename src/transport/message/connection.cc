@@ -31,13 +31,13 @@ Status ended() {
 }  // namespace
 
 Connection::Connection(MessageCore& core, std::unique_ptr<ByteStream> stream,
-                       const Session& session, FrameSink& sink, ConnectionOwner& owner)
+                       const Session& session, ConnectionOwner& owner)
     : core_(core),
       engine_(*core.engine),
       stream_(std::move(stream)),
       owner_(owner),
       session_(session),
-      reader_(sink, session_),
+      reader_(owner, session_),
       heartbeat_(core.options.silence_limit) {}
 
 Status Connection::start() {

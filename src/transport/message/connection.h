@@ -34,10 +34,9 @@ struct Parcel {
   std::size_t frames = 0;
 };
 
-// The owner of a connection. Called with the turn.
-class ConnectionOwner {
+// The owner of a connection, which also takes its frames. Called with the turn.
+class ConnectionOwner : public FrameSink {
  public:
-  virtual ~ConnectionOwner() = default;
   // After frames were handled, and when a timer has come. A failure ends the connection.
   virtual Status after_look() { return Status::ok(); }
   // The connection has ended, after the peer's last frames. kPeerLost: the connection is cut; other
@@ -82,7 +81,7 @@ class Heartbeat {
 class Connection final : public Source, public std::enable_shared_from_this<Connection> {
  public:
   Connection(MessageCore& core, std::unique_ptr<ByteStream> stream, const Session& session,
-             FrameSink& sink, ConnectionOwner& owner);
+             ConnectionOwner& owner);
 
   // The engine watches it from now on.
   Status start();

@@ -26,8 +26,7 @@ PeerConnection::PeerConnection(MessageCore& core, std::unique_ptr<ByteStream> st
       side_(core.services, *this),
       connection_(std::make_shared<Connection>(
           core, std::move(stream),
-          requester == nullptr ? Session::accepting(secret) : Session::connecting(secret), *this,
-          *this)),
+          requester == nullptr ? Session::accepting(secret) : Session::connecting(secret), *this)),
       is_made_(requester != nullptr),
       secret_(secret),
       requester_(requester) {

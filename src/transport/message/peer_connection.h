@@ -21,7 +21,7 @@
 namespace memspan {
 
 // All functions require the turn.
-class PeerConnection final : public ConnectionOwner, public FrameSink, public AnswerSink {
+class PeerConnection final : public ConnectionOwner, public AnswerSink {
  public:
   // This process makes it for the requester; null: a peer has made it. `secret`: of the process
   // that accepts.

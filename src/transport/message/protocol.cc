@@ -10,20 +10,10 @@ namespace memspan {
 namespace {
 
 std::uint32_t most_payload(FrameType type) {
-  switch (type) {
-    case FrameType::kPut:
-    case FrameType::kData:
-      return kMostPayload;
-    case FrameType::kMessage:
-      return kMostMessage;
-    case FrameType::kHello:
-    case FrameType::kRefused:
-      return kMostText;
-    case FrameType::kKeyed:
-      return kMostKey;
-    default:
-      return 0;
-  }
+  if (type == FrameType::kPut || type == FrameType::kData) return kMostPayload;
+  if (type == FrameType::kMessage) return kMostMessage;
+  if (type == FrameType::kHello || type == FrameType::kRefused) return kMostText;
+  return type == FrameType::kKeyed ? kMostKey : 0;
 }
 
 Status broken(std::string_view what, std::uint64_t value) {

@@ -18,16 +18,9 @@ constexpr std::size_t kMostWithQuiet = 16 << 10;
 constexpr std::size_t kMostFramesWithQuiet = 8;
 
 FrameType answer_to(FrameType request) {
-  switch (request) {
-    case FrameType::kGet:
-      return FrameType::kData;
-    case FrameType::kAtomic:
-      return FrameType::kFetched;
-    case FrameType::kKey:
-      return FrameType::kKeyed;
-    default:
-      return FrameType::kFlushed;
-  }
+  if (request == FrameType::kGet) return FrameType::kData;
+  if (request == FrameType::kAtomic) return FrameType::kFetched;
+  return request == FrameType::kKey ? FrameType::kKeyed : FrameType::kFlushed;
 }
 
 constexpr Frame kFlush{.type = FrameType::kFlush, .region = {}};
@@ -169,7 +162,7 @@ Status Requester::open(PeerConnection& opened) {
   engine.assert_turn();
   peer_ = &opened;
   opened.carry(*this);
-  outstanding_ = std::make_unique<std::deque<Outstanding>>();
+  outstanding_ = std::make_unique<std::deque<Request>>();
   const std::shared_ptr<Connecting> begun = std::exchange(connecting_, nullptr);
   engine.notify();
   if (begun == nullptr) return Status::ok();
@@ -301,11 +294,9 @@ Result<std::uint64_t> Requester::request(Request request, const Deadline& deadli
 }
 
 std::uint64_t Requester::push_outstanding(const Request& request) {
-  const auto bytes = static_cast<std::uint32_t>(request.frame.length);
-  outstanding_->push_back({++issued_, answer_to(request.frame.type), bytes, request.to,
-                           request.context, request.completion});
-  outstanding_bytes_ += bytes;
-  return issued_;
+  outstanding_->push_back(request);
+  outstanding_bytes_ += request.frame.length;
+  return outstanding_->back().frame.tag = ++issued_;
 }
 
 Status Requester::wait(std::uint64_t number, const Deadline& deadline,
@@ -326,7 +317,7 @@ Status Requester::not_in_time(const Status& ended) const {
 // Answers of the call are discarded.
 void Requester::abandon(const Completion* completion) {
   if (outstanding_ == nullptr) return;  // there was no connection
-  for (Outstanding& one : *outstanding_)
+  for (Request& one : *outstanding_)
     if (one.completion == completion) {
       one.completion = nullptr;
       one.to = nullptr;
@@ -356,7 +347,7 @@ void Requester::lose(const Status& why, LinkState end) {
                        fmt::format("{}: {}", address_.name, why.message()));
   state_.store(end, std::memory_order_release);
   if (outstanding_ != nullptr) {
-    for (const Outstanding& one : *outstanding_)
+    for (const Request& one : *outstanding_)
       if (one.completion != nullptr) one.completion->status = lost_;
     outstanding_->clear();
   }
@@ -410,11 +401,12 @@ Status Requester::begin(const Frame& frame) {
   if (is_refusal && (frame.kind == 0 || frame.kind > kLastRefusal))
     return {Code::kInvalidArgument, fmt::format("it refuses for the reason {}", frame.kind)};
   if (is_refusal && (frame.flags & kWantsAnswer) == 0) return Status::ok();
-  if (outstanding_->empty() || frame.tag != outstanding_->front().number ||
-      (!is_refusal &&
-       (frame.type != outstanding_->front().answer ||
-        (frame.type == FrameType::kData && frame.payload != outstanding_->front().bytes) ||
-        (frame.type == FrameType::kKeyed && frame.payload > outstanding_->front().bytes))))
+  const Request* const first = outstanding_->empty() ? nullptr : &outstanding_->front();
+  const std::uint64_t bytes = first == nullptr ? 0 : first->frame.length;
+  if (first == nullptr || frame.tag != first->frame.tag ||
+      (!is_refusal && (frame.type != answer_to(first->frame.type) ||
+                       (frame.type == FrameType::kData && frame.payload != bytes) ||
+                       (frame.type == FrameType::kKeyed && frame.payload > bytes))))
     return {Code::kInvalidArgument,
             fmt::format("it answers (type {}) what was not asked", static_cast<int>(frame.type))};
   return Status::ok();
@@ -438,10 +430,10 @@ Status Requester::end(const Frame& frame) {
       return Status::ok();
     }
   }
-  const Outstanding one = outstanding_->front();
+  const Request one = outstanding_->front();
   outstanding_->pop_front();
-  outstanding_bytes_ -= one.bytes;
-  completed_ = one.number;
+  outstanding_bytes_ -= one.frame.length;
+  completed_ = one.frame.tag;
   if (one.completion != nullptr) {
     one.completion->value = frame.type == FrameType::kKeyed ? frame.payload : frame.operand;
     if (one.completion->status.is_ok()) one.completion->status = std::move(refused);

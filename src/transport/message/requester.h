@@ -29,7 +29,8 @@ struct Completion {
   std::uint64_t value = 0;
 };
 
-// A request with an answer. `completion` null: the quiet of `context` reports a failure.
+// A request with an answer, which repeats the frame's tag. `completion` null: the quiet of
+// `context` reports a failure.
 struct Request {
   Frame frame;
   std::byte* to = nullptr;  // of a get
@@ -109,14 +110,6 @@ class Requester final : public FrameSink {
   Status end(const Frame& frame) override;
 
  private:
-  struct Outstanding {
-    std::uint64_t number;
-    FrameType answer;
-    std::uint32_t bytes;
-    std::byte* to;
-    std::uint64_t context;
-    Completion* completion;
-  };
   class Connecting;
 
   Status await_open(const Deadline& deadline) MEMSPAN_REQUIRES(engine.turn);
@@ -142,7 +135,7 @@ class Requester final : public FrameSink {
   std::shared_ptr<Connecting> connecting_;  // shared with the engine
   PeerConnection* peer_ = nullptr;          // open
   // Made with the connection, which most links of a large job never have.
-  std::unique_ptr<std::deque<Outstanding>> outstanding_;
+  std::unique_ptr<std::deque<Request>> outstanding_;
   std::uint64_t outstanding_bytes_ = 0;
   std::uint64_t issued_ = 0;
   std::uint64_t completed_ = 0;
