@@ -14,7 +14,7 @@
 #include "fabric/pool_record.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"
-#include "store/rank_service.h"
+#include "store/recipes/rank_recipe.h"
 
 namespace memspan {
 namespace {

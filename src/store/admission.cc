@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/admission.h"
 
+#include <algorithm>
+
 namespace memspan {
 
 std::optional<SessionId> StoreAdmission::accept(SessionId id, const std::string& address,
                                                 Clock::time_point now) {
-  const auto same = by_address_.find(address);
-  const bool is_address_full = same != by_address_.end() && same->second >= limits_.per_address;
+  const auto same = std::count_if(pending_.begin(), pending_.end(), [&](const auto& other) {
+    return other.second.address == address;
+  });
+  const bool is_address_full = static_cast<std::size_t>(same) >= limits_.per_address;
   std::optional<SessionId> replaced;
   if (is_address_full || pending_.size() >= limits_.in_all) {
     replaced = to_replace(is_address_full ? &address : nullptr, now);
@@ -14,20 +18,11 @@ std::optional<SessionId> StoreAdmission::accept(SessionId id, const std::string&
     release(*replaced);
   }
   pending_.emplace(id, Pending{.address = address, .since = now});
-  ++by_address_[address];
   return replaced;
 }
 
 void StoreAdmission::note_activity(SessionId id) {
   if (auto found = pending_.find(id); found != pending_.end()) found->second.is_active = true;
-}
-
-void StoreAdmission::release(SessionId id) {
-  auto found = pending_.find(id);
-  if (found == pending_.end()) return;
-  auto address = by_address_.find(found->second.address);
-  if (--address->second == 0) by_address_.erase(address);
-  pending_.erase(found);
 }
 
 std::optional<SessionId> StoreAdmission::to_replace(const std::string* address,

@@ -31,7 +31,7 @@ class StoreAdmission {
   // The connection has sent something.
   void note_activity(SessionId id);
   // The connection is authenticated or closed.
-  void release(SessionId id);
+  void release(SessionId id) { pending_.erase(id); }
 
  private:
   struct Pending {
@@ -44,7 +44,6 @@ class StoreAdmission {
 
   const Limits limits_;
   std::map<SessionId, Pending> pending_;
-  std::map<std::string, std::size_t> by_address_;
 };
 
 }  // namespace memspan

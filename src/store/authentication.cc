@@ -2,8 +2,11 @@
 #include "store/authentication.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include <utility>
+
+#include "net/tcp.h"
 
 namespace memspan {
 
@@ -13,6 +16,15 @@ Status check_store_job(const TlsContext& own, const ByteChannel& store, const st
   if (!named || wanted.empty() || named->job == wanted) return Status::ok();
   return {Code::kAuth, fmt::format("the store's certificate names the job \"{}\", not \"{}\"",
                                    named->job, wanted)};
+}
+
+Result<std::unique_ptr<ByteChannel>> adopt_channel(Fd socket) {
+  int type = 0;
+  socklen_t length = sizeof type;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM)
+    return Status(Code::kInvalidArgument, "the descriptor is not a stream socket");
+  tune_connection(socket.get());
+  return make_plain_channel(std::move(socket));
 }
 
 Result<StoreAuthentication> StoreAuthentication::make(const StoreSecurity& security,
@@ -65,9 +77,8 @@ Status StoreAuthentication::check(SessionId from, const StoreHello& hello,
   if (tls_ != nullptr && from < trusted_since_)
     if (Status status = tls_->accepts(stream); !status.is_ok())
       return {Code::kAuth, "the certificate is not good any more: " + status.message()};
-  auto named = stream.identity();
-  if (!named.is_ok()) return named.status();
-  if (*named) MEMSPAN_PASS(bind(hello, **named, member));
+  MEMSPAN_PASS_ASSIGN(auto named, stream.identity());
+  if (named) MEMSPAN_PASS(bind(hello, *named, member));
   if (!job_.empty() && !hello.job.empty() && hello.job != job_)
     return {Code::kInvalidArgument,
             fmt::format("this store serves the job \"{}\", not \"{}\"", job_, hello.job)};

@@ -23,6 +23,9 @@ namespace memspan {
 // not host the store of another one.
 Status check_store_job(const TlsContext& own, const ByteChannel& store, const std::string& job);
 
+// For a connected stream socket whose two ends are known: without TLS.
+Result<std::unique_ptr<ByteChannel>> adopt_channel(Fd socket);
+
 // One thread at a time. Move-only.
 class StoreAuthentication {
  public:

@@ -52,52 +52,6 @@ const Status& status_of(const Result<T>& result) {
 
 }  // namespace
 
-// A watch over all sessions. One session at a time calls its watcher, even if a call from the
-// former session still runs when the next one begins.
-class ReconnectingStore::Watch {
- public:
-  Watch(std::string_view prefix, StoreWatcher watcher)
-      : prefix_(prefix), watcher_(std::move(watcher)) {}
-
-  const std::string& prefix() const { return prefix_; }
-
-  void call(const StoreChange& change) MEMSPAN_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    while (caller_ && !is_over_) returned_.wait_until(mutex_, Deadline::never());
-    if (is_over_) return;
-    caller_ = std::this_thread::get_id();
-    mutex_.unlock();
-    watcher_(change);
-    mutex_.lock();
-    caller_.reset();
-    returned_.notify_all();
-  }
-
-  // Like KeyValueStore::unwatch().
-  Status end(const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_) {
-    const Deadline patience = end_of_watcher(deadline);
-    MutexLock lock(mutex_);
-    is_over_ = true;
-    returned_.notify_all();
-    while (caller_ && *caller_ != std::this_thread::get_id())
-      if (!returned_.wait_until(mutex_, patience) && caller_)
-        return {Code::kTimeout, "unwatch: the watcher is still running"};
-    return Status::ok();
-  }
-
-  // The session that has it; guarded, like id, by ReconnectingStore::mutex_.
-  std::uint64_t session = 0;  // 0: none yet
-  std::uint64_t id = 0;       // in that session
-
- private:
-  const std::string prefix_;
-  const StoreWatcher watcher_;
-  Mutex mutex_;
-  ConditionVariable returned_;
-  std::optional<std::thread::id> caller_ MEMSPAN_GUARDED_BY(mutex_);  // the watcher runs
-  bool is_over_ MEMSPAN_GUARDED_BY(mutex_) = false;
-};
-
 Result<std::unique_ptr<ReconnectingStore>> ReconnectingStore::start(
     std::unique_ptr<KeyValueStore> first, Options options) {
   std::unique_ptr<ReconnectingStore> made(
@@ -194,11 +148,10 @@ Result<ReconnectingStore::Session> ReconnectingStore::await_session(std::uint64_
 template <typename Answer, typename Call>
 Answer ReconnectingStore::repeat(const Deadline& deadline, Call call) {
   for (std::uint64_t used = 0;;) {
-    auto session = await_session(used, deadline);
-    if (!session.is_ok()) return session.status();
-    Answer answer = call(*session->store);
+    MEMSPAN_PASS_ASSIGN(auto session, await_session(used, deadline));
+    Answer answer = call(*session.store);
     if (status_of(answer).code() != Code::kStoreLost) return answer;
-    used = session->number;
+    used = session.number;
   }
 }
 
@@ -222,9 +175,8 @@ Result<std::string> ReconnectingStore::compare_and_swap(std::string_view key,
                                                         std::string_view expected,
                                                         std::string_view desired, Deadline deadline,
                                                         KeyLife life) {
-  auto session = await_session(0, deadline);
-  if (!session.is_ok()) return session.status();
-  return session->store->compare_and_swap(key, expected, desired, deadline, life);
+  MEMSPAN_PASS_ASSIGN(auto session, await_session(0, deadline));
+  return session.store->compare_and_swap(key, expected, desired, deadline, life);
 }
 
 Result<bool> ReconnectingStore::remove(std::string_view key, Deadline deadline) {
@@ -240,7 +192,7 @@ Result<StoreListing> ReconnectingStore::list(std::string_view prefix, Deadline d
 // Registers the watch first, so that a session that begins in between includes it.
 Result<std::uint64_t> ReconnectingStore::watch(std::string_view prefix, StoreWatcher watcher,
                                                Deadline deadline) {
-  const auto watch = std::make_shared<Watch>(prefix, std::move(watcher));
+  const auto watch = std::make_shared<Watch>(std::string(prefix), std::move(watcher));
   std::uint64_t number = 0;
   {
     MutexLock lock(mutex_);
@@ -260,7 +212,7 @@ Result<std::uint64_t> ReconnectingStore::watch(std::string_view prefix, StoreWat
       if (watch->session >= session->number) return number;
     }
     auto id = session->store->watch(
-        prefix, [watch](const StoreChange& change) { watch->call(change); }, deadline);
+        prefix, [watch](const StoreChange& change) { watch->calls.call(change); }, deadline);
     if (!id.is_ok() && id.code() != Code::kStoreLost) return fail(id.status());
     used = session->number;
     if (!id.is_ok()) continue;
@@ -288,7 +240,7 @@ Status ReconnectingStore::unwatch(std::uint64_t watch, Deadline deadline) {
     id = over->session == session.number ? over->id : 0;
     if (loss_) id = 0;
   }
-  Status status = over->end(deadline);
+  Status status = over->calls.end(deadline);
   if (id == 0) return status;
   const Status there = session.store->unwatch(id, deadline);
   // The end of a session also ends its watches.
@@ -379,7 +331,7 @@ Status ReconnectingStore::begin_session(const std::shared_ptr<KeyValueStore>& st
   std::map<std::uint64_t, std::uint64_t> ids;
   for (const auto& [number, watch] : watches) {
     auto id = store->watch(
-        watch->prefix(), [watch = watch](const StoreChange& change) { watch->call(change); },
+        watch->prefix, [watch = watch](const StoreChange& change) { watch->calls.call(change); },
         deadline);
     status = id.status();
     if (!status.is_ok()) break;

@@ -29,6 +29,7 @@
 #include "core/mutex.h"
 #include "core/status.h"
 #include "store/key_value_store.h"
+#include "store/watch_calls.h"
 
 namespace memspan {
 
@@ -85,7 +86,17 @@ class ReconnectingStore final : public KeyValueStore {
   const std::string& member() const override { return member_; }
 
  private:
-  class Watch;
+  // A watch over all sessions. One session at a time calls its watcher, even if a call from the
+  // former session still runs when the next one begins.
+  struct Watch {
+    Watch(std::string of, StoreWatcher watcher)
+        : prefix(std::move(of)), calls(std::move(watcher)) {}
+    const std::string prefix;
+    WatchCalls calls;
+    // The session that has it; guarded, like id, by mutex_.
+    std::uint64_t session = 0;  // 0: none yet
+    std::uint64_t id = 0;       // in that session
+  };
   // A session of the underlying store.
   struct Session {
     std::shared_ptr<KeyValueStore> store;  // shared with the calls that use it now

@@ -15,11 +15,11 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 
 #include "core/clock.h"
 #include "net/byte_channel.h"
 #include "net/event_loop.h"
-#include "store/backlog.h"
 #include "store/wire.h"
 
 namespace memspan {
@@ -29,6 +29,33 @@ struct StorePatience {
   Duration hello = std::chrono::seconds(5);    // from the connection to the whole hello
   Duration frame = std::chrono::seconds(10);   // from a frame's first byte to its last, each way
   std::size_t queued = std::size_t{64} << 20;  // of answers that it has not read, in memory
+};
+
+// Frames that wait to be sent, in one queue or in several together, and how many bytes they are in
+// memory: a value that many of them share counts once. One thread at a time.
+class StoreBacklog {
+ public:
+  void add(const StoreFrame& frame) {
+    bytes_ += head_bytes(frame);
+    if (frame.value.empty()) return;
+    if (++shared_[frame.value.identity()] == 1) bytes_ += frame.value.size();
+  }
+  // `frame` must have been added.
+  void remove(const StoreFrame& frame) {
+    bytes_ -= head_bytes(frame);
+    const auto found = shared_.find(frame.value.identity());
+    if (frame.value.empty() || found == shared_.end() || --found->second > 0) return;
+    bytes_ -= frame.value.size();
+    shared_.erase(found);
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  static std::size_t head_bytes(const StoreFrame& frame) {
+    return sizeof frame + frame.head.size();
+  }
+  std::size_t bytes_ = 0;
+  std::unordered_map<const void*, std::uint32_t> shared_;  // frames that have that value
 };
 
 // Only for the loop's thread. Shared by its owner and by the loop's callbacks; the last of them

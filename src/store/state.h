@@ -18,7 +18,6 @@
 #include "core/clock.h"
 #include "store/charges.h"
 #include "store/keys.h"
-#include "store/quota.h"
 #include "store/ranks.h"
 
 namespace memspan {

@@ -12,7 +12,7 @@
 #include "core/environment.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"
-#include "store/rank_service.h"
+#include "store/recipes/rank_recipe.h"
 #include "world/membership_steps.h"
 
 namespace memspan {

@@ -60,7 +60,6 @@ class Cluster {
   const EtcdHost& host() const { return host_; }
 
  private:
-  class Waiting;
   void pass_over(std::uint64_t turn);  // the member of that turn, for a while
   void pause(Duration duration, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
 

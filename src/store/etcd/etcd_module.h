@@ -10,7 +10,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/status.h"
-#include "store/client.h"
+#include "store/connect.h"
 #include "store/key_value_store.h"
 
 namespace memspan {

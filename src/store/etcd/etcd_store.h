@@ -102,7 +102,8 @@ class EtcdStore final : public KeyValueStore {
   bool has_ended_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::uint64_t last_mark_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::vector<Mark> marks_ MEMSPAN_GUARDED_BY(mutex_);
-  std::map<std::uint64_t, std::uint64_t> watches_ MEMSPAN_GUARDED_BY(mutex_);  // to ids in streams_
+  // By their ids in streams_. Shared with the sinks and the events.
+  std::map<std::uint64_t, std::shared_ptr<WatchCalls>> watches_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace memspan::etcd

@@ -250,15 +250,14 @@ void Streams::take(Watched& watched, const WatchMessage& message) {
 
 // Reports what has changed since the last report, but not in which steps.
 Status Streams::take_listing(std::uint64_t watch, std::string_view answer) {
-  auto listing = read_range(answer);
-  if (!listing.is_ok()) return listing.status();
+  MEMSPAN_PASS_ASSIGN(auto listing, read_range(answer));
   MutexLock lock(mutex_);
   const auto found = watches_.find(watch);
   if (found == watches_.end()) return Status::ok();
   Watched& watched = found->second;
   WatchMessage message;
   auto gone = watched.known;
-  for (KeyValue& each : listing->keys) {
+  for (KeyValue& each : listing.keys) {
     gone.erase(each.key);
     if (each.modified >= watched.next) message.changes.push_back({false, std::move(each)});
   }
@@ -268,7 +267,7 @@ Status Streams::take_listing(std::uint64_t watch, std::string_view answer) {
     message.changes.insert(message.changes.begin(),
                            {true, KeyValue{.key = key, .value = {}, .modified = watched.next}});
   take(watched, message);
-  watched.next = std::max(watched.next, listing->revision + 1);
+  watched.next = std::max(watched.next, listing.revision + 1);
   return Status::ok();
 }
 

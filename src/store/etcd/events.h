@@ -2,18 +2,16 @@
 // Calls a member's watchers, one after the other, on a thread that begins with the first watch.
 #pragma once
 
-#include <cstdint>
 #include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <thread>
 #include <utility>
 
-#include "core/clock.h"
 #include "core/mutex.h"
 #include "core/status.h"
-#include "store/key_value_store.h"
+#include "core/thread.h"
+#include "store/watch_calls.h"
 
 namespace memspan::etcd {
 
@@ -25,26 +23,56 @@ class Events {
   Events(const Events&) = delete;
   Events& operator=(const Events&) = delete;
 
-  // Returns the id of a new watch, for push().
-  Result<std::uint64_t> add(StoreWatcher watcher) MEMSPAN_EXCLUDES(mutex_);
-  void push(std::uint64_t watch, StoreChange change) MEMSPAN_EXCLUDES(mutex_);
-  // After this returns, no call of the watcher runs or begins, unless the watcher itself calls
-  // this. kTimeout if a call did not end; kNotFound for another id.
-  Status remove(std::uint64_t watch, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
+  // Call it before the first push().
+  Status start() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (has_stopped_) return {Code::kStoreLost, "the lease has ended"};
+    if (thread_) return Status::ok();
+    MEMSPAN_TRY_ASSIGN(thread_, start_thread("a store's watchers", [this] { run(); }), "watching");
+    return Status::ok();
+  }
+  void push(std::shared_ptr<WatchCalls> watch, StoreChange change) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    events_.emplace_back(std::move(watch), std::move(change));
+    changed_.notify_all();
+  }
   // After this returns, no watcher runs or begins. Watchers may not call it.
-  void stop() MEMSPAN_EXCLUDES(mutex_);
-  void forget_in_child();
+  void stop() MEMSPAN_EXCLUDES(mutex_) {
+    std::optional<std::thread> thread;
+    {
+      MutexLock lock(mutex_);
+      has_stopped_ = true;
+      changed_.notify_all();
+      thread.swap(thread_);
+    }
+    if (thread) thread->join();
+  }
+  void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+    if (thread_) thread_->detach();
+    thread_.reset();
+  }
 
  private:
-  void run() MEMSPAN_EXCLUDES(mutex_);
+  void run() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    while (!has_stopped_) {
+      if (events_.empty()) {
+        changed_.wait_until(mutex_, Deadline::never());
+        continue;
+      }
+      const auto [watch, change] = std::move(events_.front());
+      events_.pop_front();
+      mutex_.unlock();
+      watch->call(change);
+      mutex_.lock();
+    }
+  }
 
   Mutex mutex_;
-  ConditionVariable changed_;  // an event, a watcher that has returned, the end
-  // Shared with run() while it calls one.
-  std::map<std::uint64_t, std::shared_ptr<StoreWatcher>> watchers_ MEMSPAN_GUARDED_BY(mutex_);
-  std::deque<std::pair<std::uint64_t, StoreChange>> events_ MEMSPAN_GUARDED_BY(mutex_);
-  std::uint64_t last_watch_ MEMSPAN_GUARDED_BY(mutex_) = 0;
-  std::uint64_t called_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // its watcher runs; 0: none does
+  ConditionVariable changed_;  // an event, or the end
+  // The watches are shared with the store's table of them.
+  std::deque<std::pair<std::shared_ptr<WatchCalls>, StoreChange>> events_
+      MEMSPAN_GUARDED_BY(mutex_);
   bool has_stopped_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::optional<std::thread> thread_ MEMSPAN_GUARDED_BY(mutex_);
 };

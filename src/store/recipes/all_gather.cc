@@ -8,7 +8,6 @@
 #include "store/recipes/contributions.h"
 #include "store/recipes/epoch_call.h"
 #include "store/recipes/group_records.h"
-#include "store/recipes/key_names.h"
 
 namespace memspan {
 

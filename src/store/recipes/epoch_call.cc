@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/interrupt.h"
-#include "store/rank_service.h"
 #include "store/recipes/contributions.h"
 #include "store/recipes/group_records.h"
+#include "store/recipes/rank_recipe.h"
 
 namespace memspan {
 namespace {

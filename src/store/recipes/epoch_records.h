@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -12,9 +13,8 @@
 #include <vector>
 
 #include "core/status.h"
-#include "store/key_value_store.h"
+#include "store/fields.h"
 #include "store/recipes/contributions.h"
-#include "store/recipes/key_names.h"
 
 namespace memspan {
 
@@ -25,6 +25,10 @@ struct EpochCaller {
   std::uint64_t lease = 0;
   std::string member;
   std::string alive = {};  // a key that exists as long as the caller does; empty: its slot
+
+  static void fields(auto& codec, auto& self) {
+    codec(self.rank, self.nonce, self.lease, self.member, self.alive);
+  }
 };
 
 // The content of a rank's slot. A value.
@@ -34,6 +38,7 @@ struct EpochSlot {
     kWaiting = 1,  // its caller waits, or the decision about it has just been written
     kGaveUp = 2,   // its caller waited in vain for an all-gather; the part still counts
   };
+  friend constexpr State last_of(State) { return State::kGaveUp; }
   State state = State::kEmpty;
   EpochCaller caller;
   EpochCaller met = {};         // rank 0 of the caller's last complete all-gather, nonce 0: none
@@ -42,8 +47,13 @@ struct EpochSlot {
   Contribution part = {};       // unless the slot is empty
 
   bool is_waiting() const { return state == State::kWaiting; }
-  std::string encode() const;
-  static Result<EpochSlot> decode(std::string_view text);
+  static void fields(auto& codec, auto& self) {
+    codec(self.state, self.caller, self.met, self.gave_up_at, self.size, self.part);
+  }
+  std::string encode() const { return encode_record(*this); }
+  static Result<EpochSlot> decode(std::string_view text) {
+    return decode_record<EpochSlot>(text, "slot of an all-gather");
+  }
 };
 using EpochSlots = std::map<int, EpochSlot>;  // by rank
 
@@ -57,9 +67,16 @@ struct EpochDecision {
   EpochCaller lost = {};                  // one of those that has gone, nonce 0: none
   std::set<std::uint64_t> consumed = {};  // nonces in slots whose epoch is over
 
-  bool concerns(std::uint64_t nonce) const;
+  bool concerns(std::uint64_t nonce) const {
+    return std::any_of(decided.begin(), decided.end(),
+                       [&](const EpochCaller& caller) { return caller.nonce == nonce; });
+  }
   // The lease is of a caller of the last complete epoch, and another one of those has gone.
-  bool has_lost_one_of(std::uint64_t lease) const;
+  bool has_lost_one_of(std::uint64_t lease) const {
+    return lost.nonce != 0 &&
+           std::any_of(last.begin(), last.end(),
+                       [lease](const EpochCaller& caller) { return caller.lease == lease; });
+  }
   // The slot's part counts in the next epoch of that many members. Another size is a failure as
   // long as the caller waits.
   bool leaves_open(const EpochSlot& slot, int size) const {
@@ -67,10 +84,22 @@ struct EpochDecision {
            (slot.is_waiting() || slot.size == size);
   }
   // Begins the next decision, which does not concern any caller yet.
-  EpochDecision next(const EpochSlots& slots) const;
-  std::string encode() const;
+  EpochDecision next(const EpochSlots& slots) const {
+    EpochDecision next{.serial = serial + 1, .last = last, .lost = lost};
+    for (const auto& [rank, slot] : slots)
+      if (consumed.contains(slot.caller.nonce)) next.consumed.insert(slot.caller.nonce);
+    return next;
+  }
+  static void fields(auto& codec, auto& self) {
+    codec(self.serial, self.status, self.decided, self.last, self.lost, self.consumed);
+    codec.rest(self.parts);
+  }
+  std::string encode() const { return encode_record(*this); }
   // An empty text means that there is no decision yet.
-  static Result<EpochDecision> decode(std::string_view text);
+  static Result<EpochDecision> decode(std::string_view text) {
+    if (text.empty()) return EpochDecision();
+    return decode_record<EpochDecision>(text, "decision of an all-gather");
+  }
 };
 
 enum class EpochKind { kAllgather, kCreateGroup };

@@ -11,11 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "core/bytes.h"
 #include "core/status.h"
+#include "store/fields.h"
 #include "store/key_value_store.h"
 #include "store/recipes/contributions.h"
-#include "store/recipes/key_names.h"
 
 namespace memspan {
 
@@ -27,28 +26,13 @@ struct GroupMember {
   // Its contributions to the operations that it does not know to be over.
   std::map<std::uint64_t, Contribution> parts = {};
 
-  std::string encode() const {
-    ByteWriter writer;
-    writer.u64(lease);
-    writer.text(name);
-    writer.u8(has_left ? 1 : 0);
-    for (const auto& [operation, part] : parts) {
-      writer.u64(operation);
-      part.write(writer);
-    }
-    return writer.take();
+  static void fields(auto& codec, auto& self) {
+    codec(self.lease, self.name, self.has_left);
+    codec.rest(self.parts);
   }
+  std::string encode() const { return encode_record(*this); }
   static Result<GroupMember> decode(std::string_view text) {
-    ByteReader reader(text);
-    GroupMember read{.lease = reader.u64()};
-    read.name = reader.text();
-    read.has_left = reader.u8() != 0;
-    while (reader.is_ok() && !reader.is_finished()) {
-      const std::uint64_t operation = reader.u64();
-      read.parts[operation] = Contribution::read(reader);
-    }
-    if (!reader.is_finished()) return Status(Code::kInternal, "a malformed member in the store");
-    return read;
+    return decode_record<GroupMember>(text, "member");
   }
 };
 
@@ -60,33 +44,27 @@ struct GroupOutcome {
   std::vector<std::string> parts = {};  // by rank, if the status is kOk
 
   std::string encode() const {
-    ByteWriter writer;
-    writer.u64(operation);
-    writer.u8(is_complete ? 1 : 0);
-    writer.u8(static_cast<std::uint8_t>(status.code()));
-    writer.text(status.message());
+    FieldWriter writer;
+    writer(operation, is_complete, status);
     // Equal parts, of a barrier or an agreement, are written once.
     const bool are_equal = std::equal(parts.begin() + !parts.empty(), parts.end(), parts.begin());
-    writer.u32(static_cast<std::uint32_t>(are_equal ? parts.size() : 0));
-    for (const std::string& part : parts) {
-      writer.text(part);
-      if (are_equal) break;
-    }
+    writer(static_cast<std::uint32_t>(are_equal ? parts.size() : 0));
+    if (!are_equal)
+      writer.rest(parts);
+    else if (!parts.empty())
+      writer(parts.front());
     return writer.take();
   }
   static Result<GroupOutcome> decode(std::string_view text) {
-    ByteReader reader(text);
-    GroupOutcome read{.operation = reader.u64()};
-    read.is_complete = reader.u8() != 0;
-    const auto code = static_cast<Code>(reader.u8());
-    const std::string_view message = reader.text();
-    if (code != Code::kOk) read.status = Status(code, std::string(message));
-    const std::uint32_t equal = reader.u32();
-    while (reader.is_ok() && !reader.is_finished()) read.parts.emplace_back(reader.text());
+    FieldReader reader(text);
+    GroupOutcome read;
+    std::uint32_t equal = 0;
+    reader(read.operation, read.is_complete, read.status, equal);
+    reader.rest(read.parts);
     const bool are_right = equal == 0 || (equal <= kMostMembers && read.parts.size() == 1 &&
                                           equal * read.parts.front().size() <= kMaxValueBytes);
     if (equal > 1 && are_right) read.parts.assign(equal, std::string(read.parts.front()));
-    if (!reader.is_finished() || !are_right || code > Code::kInternal)
+    if (!reader.is_finished() || !are_right)
       return Status(Code::kInternal, "a malformed outcome in the store");
     return read;
   }
@@ -98,6 +76,7 @@ struct GroupFounders {
     std::uint64_t nonce = 0;
     std::uint64_t lease = 0;
     std::string name;
+    static void fields(auto& codec, auto& self) { codec(self.nonce, self.lease, self.name); }
   };
   std::string alive_prefix;
   std::vector<Member> members;
@@ -105,26 +84,13 @@ struct GroupFounders {
   std::string alive_key(std::uint64_t nonce) const {
     return fmt::format("{}{:016x}", alive_prefix, nonce);
   }
-  std::string encode() const {
-    ByteWriter writer;
-    writer.text(alive_prefix);
-    for (const Member& member : members) {
-      writer.u64(member.nonce);
-      writer.u64(member.lease);
-      writer.text(member.name);
-    }
-    return writer.take();
+  static void fields(auto& codec, auto& self) {
+    codec(self.alive_prefix);
+    codec.rest(self.members);
   }
+  std::string encode() const { return encode_record(*this); }
   static Result<GroupFounders> decode(std::string_view text) {
-    ByteReader reader(text);
-    GroupFounders read{.alive_prefix = std::string(reader.text()), .members = {}};
-    while (reader.is_ok() && !reader.is_finished()) {
-      Member member{.nonce = reader.u64(), .lease = reader.u64(), .name = {}};
-      member.name = reader.text();
-      read.members.push_back(std::move(member));
-    }
-    if (!reader.is_finished()) return Status(Code::kInternal, "a malformed group in the store");
-    return read;
+    return decode_record<GroupFounders>(text, "group");
   }
 };
 

@@ -8,10 +8,9 @@
 #include <optional>
 #include <utility>
 
-#include "core/bytes.h"
 #include "core/environment.h"
 #include "store/recipes/change_queue.h"
-#include "store/recipes/key_names.h"
+#include "store/recipes/contributions.h"
 
 namespace memspan {
 namespace {
@@ -48,9 +47,8 @@ class Claim {
   Result<std::uint64_t> run() {
     MEMSPAN_TRY(changes_.watch(prefix_ + "/range/", deadline_), "watching the ranges");
     while (!deadline_.has_passed()) {
-      auto base = attempt();
-      if (!base.is_ok()) return base.status();
-      if (*base) return **base;
+      MEMSPAN_PASS_ASSIGN(auto base, attempt());
+      if (base) return *base;
     }
     return Status(Code::kTimeout, "the ranges changed all the time");
   }
@@ -220,9 +218,9 @@ class Claim {
   Result<bool> swap(const NamedRange& from, const NamedRange& to,
                     KeyLife life = KeyLife::kPermanent) {
     const std::string wanted = to.encode();
-    auto now = store_.compare_and_swap(key(from.base), from.encode(), wanted, deadline_, life);
-    if (!now.is_ok()) return now.status();
-    return *now == wanted;
+    MEMSPAN_PASS_ASSIGN(
+        auto now, store_.compare_and_swap(key(from.base), from.encode(), wanted, deadline_, life));
+    return now == wanted;
   }
 
   KeyValueStore& store_;
@@ -236,29 +234,6 @@ class Claim {
 };
 
 }  // namespace
-
-std::string NamedRange::encode() const {
-  ByteWriter writer;
-  writer.u8(static_cast<std::uint8_t>(state));
-  writer.u64(bytes);
-  writer.text(name);
-  writer.text(layout);
-  writer.u64(mark);
-  return writer.take();
-}
-
-Result<NamedRange> NamedRange::decode(std::uint64_t base, std::string_view text) {
-  ByteReader reader(text);
-  const std::uint8_t state = reader.u8();
-  NamedRange range{.state = static_cast<State>(state), .base = base};
-  range.bytes = reader.u64();
-  range.name = reader.text();
-  range.layout = reader.text();
-  range.mark = reader.u64();
-  if (!reader.is_finished() || state > static_cast<std::uint8_t>(State::kDropping))
-    return Status(Code::kInternal, "a malformed range in the store");
-  return range;
-}
 
 std::uint64_t find_gap(const std::vector<NamedRange>& ranges, std::uint64_t bytes,
                        std::uint64_t from, const RangeBounds& bounds) {

@@ -7,8 +7,8 @@
 #include "core/check.h"
 #include "core/interrupt.h"
 #include "core/mutex.h"
-#include "store/rank_service.h"
 #include "store/recipes/group_collector.h"
+#include "store/recipes/rank_recipe.h"
 
 namespace memspan {
 namespace {
