@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
-#include <utility>
-
 #include "net/tcp.h"
 
 namespace memspan {

@@ -3,15 +3,6 @@
 // certificate.
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
-
-#include "core/fd.h"
-#include "core/status.h"
-#include "net/byte_channel.h"
-#include "net/endpoint.h"
-#include "net/security.h"
 #include "net/tls.h"
 #include "store/host_secret.h"
 #include "store/state.h"

@@ -8,10 +8,7 @@
 // half of them to the others, and the reserve serves sessions that come after many large ones.
 #pragma once
 
-#include <cstddef>
 #include <map>
-#include <optional>
-#include <string>
 
 #include "store/wire.h"
 

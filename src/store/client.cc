@@ -10,13 +10,11 @@
 #include <chrono>
 #include <new>
 #include <thread>
-#include <utility>
 
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/poll.h"
 #include "core/thread.h"
-#include "store/fields.h"
 
 namespace memspan {
 namespace {

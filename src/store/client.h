@@ -24,23 +24,12 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdint>
 #include <deque>
-#include <map>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <thread>
-#include <vector>
 
-#include "core/clock.h"
-#include "core/fd.h"
-#include "core/mutex.h"
-#include "core/status.h"
 #include "core/wake_event.h"
 #include "net/byte_channel.h"
 #include "store/connect.h"
-#include "store/key_value_store.h"
 #include "store/recipes/rank_recipe.h"
 #include "store/watch_calls.h"
 #include "store/wire.h"

@@ -5,20 +5,15 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <string_view>
-#include <utility>
 
 #include "core/interrupt.h"
-#include "core/log.h"
 #include "core/module.h"
 #include "core/poll.h"
 #include "core/remedy.h"
 #include "net/tcp.h"
-#include "net/tls.h"
 #include "store/authentication.h"
 #include "store/client.h"
 #include "store/etcd/etcd_module.h"
-#include "store/host_secret.h"
 #include "store/notice.h"
 
 namespace memspan {

@@ -2,13 +2,6 @@
 // Connects a member to a store of either kind.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-
-#include "core/clock.h"
-#include "core/status.h"
 #include "net/security.h"
 #include "store/key_value_store.h"
 #include "store/store_address.h"

@@ -11,10 +11,7 @@
 #include <fmt/format.h>
 
 #include <concepts>
-#include <string>
-#include <string_view>
 #include <type_traits>
-#include <utility>
 
 #include "core/bytes.h"
 #include "core/status.h"

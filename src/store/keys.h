@@ -6,16 +6,8 @@
 // change of a key with its prefix, in the order of the changes.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "core/clock.h"
 #include "store/charges.h"
 
 namespace memspan {

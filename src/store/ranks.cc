@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/ranks.h"
 
-#include <vector>
-
 namespace memspan {
 
 namespace {

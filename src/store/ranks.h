@@ -3,12 +3,7 @@
 // for, until it returns it or ends. The first session that knows the size sets it.
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <set>
-#include <string>
-#include <string_view>
-#include <utility>
 
 #include "store/charges.h"
 #include "store/recipes/rank_recipe.h"

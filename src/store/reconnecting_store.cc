@@ -5,8 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <utility>
-#include <vector>
+#include <type_traits>
 
 #include "core/interrupt.h"
 #include "core/log.h"
@@ -42,24 +41,15 @@ Status reason_of(const Status& loss) {
   return has_question ? Status(loss.code(), message.substr(end + 2)) : loss;
 }
 
-Status status_of(const Status& status) {
-  return status;
-}
-template <typename T>
-const Status& status_of(const Result<T>& result) {
-  return result.status();
-}
-
 }  // namespace
 
 Result<std::unique_ptr<ReconnectingStore>> ReconnectingStore::start(
     std::unique_ptr<KeyValueStore> first, Options options) {
   std::unique_ptr<ReconnectingStore> made(
       new ReconnectingStore(std::move(first), std::move(options)));
-  auto thread = start_thread("a store that reconnects", [store = made.get()] { store->run(); });
-  if (!thread.is_ok()) return thread.status();
-  MutexLock lock(made->mutex_);
-  made->thread_ = std::move(thread).value();
+  MutexLock lock(made->mutex_);  // until it has the thread that runs
+  MEMSPAN_PASS_ASSIGN(made->thread_, start_thread("a store that reconnects",
+                                                  [store = made.get()] { store->run(); }));
   return made;
 }
 
@@ -135,7 +125,7 @@ Result<ReconnectingStore::Session> ReconnectingStore::await_session(std::uint64_
   MutexLock lock(mutex_);
   while (!is_ending_ && (loss_ || session_.number <= after)) {
     // This thread itself begins the next session.
-    if (std::this_thread::get_id() == thread_id_) return loss();
+    if (thread_ && std::this_thread::get_id() == thread_->get_id()) return loss();
     if (wait_interruptibly(changed_, mutex_, deadline)) continue;
     if (is_ending_ || (!loss_ && session_.number > after)) break;
     const Status why = end_of_wait({});
@@ -145,30 +135,28 @@ Result<ReconnectingStore::Session> ReconnectingStore::await_session(std::uint64_
   return session_;
 }
 
-template <typename Answer, typename Call>
-Answer ReconnectingStore::repeat(const Deadline& deadline, Call call) {
+template <typename Call>
+auto ReconnectingStore::repeat(const Deadline& deadline, Call call)
+    -> std::invoke_result_t<Call, KeyValueStore&> {
   for (std::uint64_t used = 0;;) {
-    MEMSPAN_PASS_ASSIGN(auto session, await_session(used, deadline));
-    Answer answer = call(*session.store);
-    if (status_of(answer).code() != Code::kStoreLost) return answer;
+    MEMSPAN_PASS_ASSIGN(const Session session, await_session(used, deadline));
+    auto answer = call(*session.store);
+    if (answer.code() != Code::kStoreLost) return answer;
     used = session.number;
   }
 }
 
 Status ReconnectingStore::set(std::string_view key, std::string_view value, Deadline deadline,
                               KeyLife life) {
-  return repeat<Status>(
-      deadline, [&](KeyValueStore& store) { return store.set(key, value, deadline, life); });
+  return repeat(deadline, [&](auto& store) { return store.set(key, value, deadline, life); });
 }
 
 Result<std::string> ReconnectingStore::get(std::string_view key, Deadline deadline) {
-  return repeat<Result<std::string>>(
-      deadline, [&](KeyValueStore& store) { return store.get(key, deadline); });
+  return repeat(deadline, [&](auto& store) { return store.get(key, deadline); });
 }
 
 Result<std::string> ReconnectingStore::get_now(std::string_view key, Deadline deadline) {
-  return repeat<Result<std::string>>(
-      deadline, [&](KeyValueStore& store) { return store.get_now(key, deadline); });
+  return repeat(deadline, [&](auto& store) { return store.get_now(key, deadline); });
 }
 
 Result<std::string> ReconnectingStore::compare_and_swap(std::string_view key,
@@ -180,13 +168,11 @@ Result<std::string> ReconnectingStore::compare_and_swap(std::string_view key,
 }
 
 Result<bool> ReconnectingStore::remove(std::string_view key, Deadline deadline) {
-  return repeat<Result<bool>>(deadline,
-                              [&](KeyValueStore& store) { return store.remove(key, deadline); });
+  return repeat(deadline, [&](auto& store) { return store.remove(key, deadline); });
 }
 
 Result<StoreListing> ReconnectingStore::list(std::string_view prefix, Deadline deadline) {
-  return repeat<Result<StoreListing>>(
-      deadline, [&](KeyValueStore& store) { return store.list(prefix, deadline); });
+  return repeat(deadline, [&](auto& store) { return store.list(prefix, deadline); });
 }
 
 // Registers the watch first, so that a session that begins in between includes it.
@@ -253,7 +239,6 @@ void ReconnectingStore::run() {
     Session session;
     {
       MutexLock lock(mutex_);
-      thread_id_ = std::this_thread::get_id();
       if (is_ending_) return;
       session = session_;
     }
@@ -279,7 +264,10 @@ Status ReconnectingStore::await_loss(const Session& session) {
     if (over.code() == Code::kStoreLost) return over;
     if (settles_ && settles_->has_passed()) {
       settles_.reset();
-      settle();
+      static_cast<void>(use_renewals([](const Renewal& renewal) {
+        if (renewal.settle) renewal.settle();
+        return Status::ok();
+      }));
     } else if (!pause(kRefusalPause)) {
       return Status::ok();
     }
@@ -299,13 +287,6 @@ void ReconnectingStore::note_loss(const Status& over) {
                   options_.where, why.message(), kStoreLost));
 }
 
-void ReconnectingStore::note_attempt(const Status& failed) {
-  MutexLock lock(mutex_);
-  if (!loss_) return;
-  ++loss_->attempts;
-  loss_->last_attempt = failed;
-}
-
 bool ReconnectingStore::reconnect() {
   for (;;) {
     if (next_pause_ != Duration::zero() && !pause(jittered(next_pause_))) return false;
@@ -314,9 +295,10 @@ bool ReconnectingStore::reconnect() {
     Status begun = store.status();
     if (store.is_ok()) begun = begin_session(std::move(store).value());
     if (begun.is_ok()) return true;
-    note_attempt(begun);
     MutexLock lock(mutex_);
     if (is_ending_) return false;
+    ++loss_->attempts;
+    loss_->last_attempt = std::move(begun);
   }
 }
 
@@ -344,34 +326,33 @@ Status ReconnectingStore::begin_session(const std::shared_ptr<KeyValueStore>& st
 }
 
 Status ReconnectingStore::renew(KeyValueStore& store, const Deadline& deadline) {
-  std::vector<std::uint64_t> numbers;
-  {
-    MutexLock lock(mutex_);
-    for (const auto& [number, renewal] : renewals_)
-      if (renewal->renew) numbers.push_back(number);
-  }
-  for (const std::uint64_t number : numbers) {
-    Status status;
-    use_renewal(number, [&](const Renewal& renewal) { status = renewal.renew(store, deadline); });
-    if (status.code() == Code::kStoreLost || status.code() == Code::kTimeout) return status;
-  }
-  return Status::ok();
+  return use_renewals([&](const Renewal& renewal) {
+    Status status = renewal.renew ? renewal.renew(store, deadline) : Status::ok();
+    const bool is_over = status.code() == Code::kStoreLost || status.code() == Code::kTimeout;
+    return is_over ? std::move(status) : Status::ok();
+  });
 }
 
-template <typename Call>
-void ReconnectingStore::use_renewal(std::uint64_t number, Call call) {
-  std::shared_ptr<const Renewal> renewal;
+template <typename Use>
+Status ReconnectingStore::use_renewals(Use use) {
+  std::map<std::uint64_t, std::shared_ptr<const Renewal>> renewals;
   {
     MutexLock lock(mutex_);
-    const auto found = renewals_.find(number);
-    if (found == renewals_.end()) return;
-    renewal = found->second;
-    used_renewal_ = number;
+    renewals = renewals_;
   }
-  call(*renewal);
-  MutexLock lock(mutex_);
-  used_renewal_ = 0;
-  changed_.notify_all();
+  for (const auto& [number, renewal] : renewals) {
+    {
+      MutexLock lock(mutex_);
+      if (!renewals_.contains(number)) continue;
+      used_renewal_ = number;
+    }
+    Status status = use(*renewal);
+    MutexLock lock(mutex_);
+    used_renewal_ = 0;
+    changed_.notify_all();
+    if (!status.is_ok()) return status;
+  }
+  return Status::ok();
 }
 
 // Watches that ended in the meantime also end in this session. The former session ends last,
@@ -406,17 +387,6 @@ Status ReconnectingStore::publish(const std::shared_ptr<KeyValueStore>& store,
   log_line(LogLevel::kWarn,
            fmt::format("the store at {} is back after {:.1f} s", options_.where, to_seconds(away)));
   return Status::ok();
-}
-
-void ReconnectingStore::settle() {
-  std::vector<std::uint64_t> numbers;
-  {
-    MutexLock lock(mutex_);
-    for (const auto& [number, renewal] : renewals_)
-      if (renewal->settle) numbers.push_back(number);
-  }
-  for (const std::uint64_t number : numbers)
-    use_renewal(number, [](const Renewal& renewal) { renewal.settle(); });
 }
 
 bool ReconnectingStore::pause(Duration duration) {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <future>
-#include <memory>
 #include <new>
 
 #include "core/log.h"

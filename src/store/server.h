@@ -10,26 +10,13 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <deque>
 #include <exception>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
 
-#include "core/fd.h"
-#include "core/status.h"
-#include "net/endpoint.h"
-#include "net/event_loop.h"
-#include "net/security.h"
 #include "net/tcp.h"
 #include "store/admission.h"
 #include "store/authentication.h"
-#include "store/charges.h"
 #include "store/headroom.h"
 #include "store/server_session.h"
-#include "store/state.h"
 
 namespace memspan {
 

@@ -7,8 +7,6 @@
 
 #include <exception>
 #include <new>
-#include <optional>
-#include <utility>
 
 namespace memspan {
 namespace {

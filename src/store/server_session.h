@@ -10,14 +10,10 @@
 // lack of memory.
 #pragma once
 
-#include <cstdint>
 #include <deque>
-#include <memory>
 #include <span>
-#include <string>
 #include <unordered_map>
 
-#include "core/clock.h"
 #include "net/byte_channel.h"
 #include "net/event_loop.h"
 #include "store/wire.h"

@@ -3,9 +3,7 @@
 // of KeyValueStore::unwatch().
 #pragma once
 
-#include <optional>
 #include <thread>
-#include <utility>
 
 #include "core/mutex.h"
 #include "store/key_value_store.h"

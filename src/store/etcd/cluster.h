@@ -4,17 +4,8 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
 
-#include "core/clock.h"
-#include "core/mutex.h"
-#include "core/status.h"
-#include "store/etcd/etcd_module.h"
 #include "store/etcd/http.h"
-#include "store/store_address.h"
 
 namespace memspan::etcd {
 

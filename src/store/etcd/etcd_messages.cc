@@ -7,7 +7,6 @@
 #include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "core/remedy.h"
 

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "core/random.h"
 
 namespace memspan::etcd {

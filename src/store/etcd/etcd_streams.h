@@ -7,19 +7,11 @@
 #include <curl/curl.h>
 
 #include <atomic>
-#include <cstdint>
-#include <functional>
 #include <map>
-#include <memory>
-#include <string>
 #include <thread>
 
-#include "core/clock.h"
-#include "core/mutex.h"
-#include "core/status.h"
 #include "store/etcd/cluster.h"
 #include "store/etcd/etcd_messages.h"
-#include "store/etcd/http.h"
 
 namespace memspan::etcd {
 

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "store/etcd/etcd_messages.h"
 #if MEMSPAN_HAS_TLS

@@ -5,17 +5,8 @@
 #include <curl/curl.h>
 
 #include <atomic>
-#include <functional>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "core/clock.h"
 #include "core/mutex.h"
-#include "core/status.h"
-#include "net/endpoint.h"
-#include "net/security.h"
 #include "net/trusted_networks.h"
 #include "store/etcd/etcd_module.h"
 

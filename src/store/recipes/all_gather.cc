@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
-#include "store/recipes/contributions.h"
 #include "store/recipes/epoch_call.h"
 #include "store/recipes/group_records.h"
 

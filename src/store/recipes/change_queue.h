@@ -3,17 +3,9 @@
 #pragma once
 
 #include <deque>
-#include <memory>
 #include <new>
-#include <optional>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "core/clock.h"
 #include "core/interrupt.h"
-#include "core/mutex.h"
-#include "core/status.h"
 #include "store/key_value_store.h"
 
 namespace memspan {

@@ -5,16 +5,8 @@
 
 #include <fmt/format.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "core/clock.h"
 #include "core/environment.h"
 #include "core/random.h"
-#include "core/status.h"
 
 namespace memspan {
 

@@ -5,11 +5,7 @@
 
 #include <chrono>
 #include <new>
-#include <utility>
-#include <vector>
 
-#include "core/interrupt.h"
-#include "store/recipes/contributions.h"
 #include "store/recipes/group_records.h"
 #include "store/recipes/rank_recipe.h"
 

@@ -3,11 +3,7 @@
 // watchers, so also while its member waits for nothing.
 #pragma once
 
-#include <cstdint>
 #include <deque>
-#include <map>
-#include <string>
-#include <vector>
 
 #include "core/mutex.h"
 #include "store/recipes/store_group.h"

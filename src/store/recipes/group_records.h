@@ -5,13 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <map>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "core/status.h"
 #include "store/fields.h"
 #include "store/key_value_store.h"
 #include "store/recipes/contributions.h"

@@ -5,10 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
-#include <utility>
 
-#include "core/environment.h"
 #include "store/recipes/change_queue.h"
 #include "store/recipes/contributions.h"
 

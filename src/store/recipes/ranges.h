@@ -18,14 +18,6 @@
 // would drop the range fails. So a range in use is never dropped.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "core/clock.h"
-#include "core/status.h"
 #include "store/fields.h"
 #include "store/key_value_store.h"
 

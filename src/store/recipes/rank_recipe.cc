@@ -4,11 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <string>
 
 #include "core/remedy.h"
-#include "store/fields.h"
 #include "store/recipes/change_queue.h"
 #include "store/recipes/contributions.h"
 

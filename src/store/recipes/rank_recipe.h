@@ -6,13 +6,8 @@
 //   SCOPE/rank/00003 = ...
 #pragma once
 
-#include <cstdint>
 #include <map>
-#include <string>
-#include <string_view>
 
-#include "core/clock.h"
-#include "core/status.h"
 #include "store/fields.h"
 #include "store/key_value_store.h"
 

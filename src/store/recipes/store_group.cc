@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/recipes/store_group.h"
 
-#include <optional>
-#include <utility>
-
 #include "core/check.h"
 #include "core/interrupt.h"
-#include "core/mutex.h"
 #include "store/recipes/group_collector.h"
 #include "store/recipes/rank_recipe.h"
 

@@ -19,16 +19,6 @@
 // collector leaves or dies, the next one that waits takes its place.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "core/clock.h"
-#include "core/status.h"
-#include "store/key_value_store.h"
 #include "store/recipes/group_records.h"
 
 namespace memspan {
