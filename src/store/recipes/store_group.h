@@ -19,6 +19,7 @@
 // collector leaves or dies, the next one that waits takes its place.
 #pragma once
 
+#include "store/recipes/change_queue.h"
 #include "store/recipes/group_records.h"
 
 namespace memspan {
@@ -50,10 +51,10 @@ class StoreGroup {
   Status stop(Deadline deadline);
 
  private:
-  class Outcomes;
   class Collector;
   Result<std::vector<std::string>> run(std::uint64_t operation, std::string_view mine,
                                        const Deadline& deadline, const Look& look);
+  void take_changes(std::uint64_t operation, const Deadline& deadline);
   Status enter(const Deadline& deadline);
   Status read_founders(const Deadline& deadline);
   Status take_place(const Deadline& deadline);
@@ -68,10 +69,11 @@ class StoreGroup {
   GroupKeys keys_;
   GroupMember mine_;
   std::uint64_t operation_ = 0;
-  std::uint64_t watch_ = 0;                    // of the outcomes; 0: not yet
-  const std::shared_ptr<Outcomes> outcomes_;   // shared with its watcher
+  std::optional<ChangeQueue> changes_ = {};  // of the outcomes and the collector; null: outside
+  std::map<std::uint64_t, GroupOutcome> outcomes_ = {};  // by operation, not taken yet
+  bool has_collector_ = false;                           // as far as this member knows
   std::shared_ptr<Collector> collector_ = {};  // shared with its watchers; null: another member's
-  enum class State { kOutside, kInside, kLeft } state_ = State::kOutside;
+  bool has_left_ = false;
 };
 
 }  // namespace memspan
