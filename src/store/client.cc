@@ -104,21 +104,22 @@ StoreClient::~StoreClient() {
 
 // fork() did not take the thread along, but perhaps the mutex in its hands.
 void StoreClient::forget_in_child() {
-  static_cast<void>(event_thread_.release());
+  if (event_thread_) event_thread_->detach();
+  event_thread_.reset();
 }
 
 void StoreClient::end() {
   if (is_inherited()) return;
-  std::unique_ptr<std::thread> event_thread;
+  std::optional<std::thread> event_thread;
   {
     MutexLock lock(mutex_);
     is_ending_ = true;
-    event_thread = std::move(event_thread_);
+    event_thread.swap(event_thread_);
     changed_.notify_all();
     lose({Code::kStoreLost, "this process ended the connection"});  // by shutdown: a child of
                                                                     // fork() may hold the socket
   }
-  if (event_thread == nullptr) return;
+  if (!event_thread) return;
   wake_.ring();
   event_thread->join();
 }
@@ -251,7 +252,7 @@ void StoreClient::withdraw(std::uint64_t id) {
 void StoreClient::await(const Call& call, const Deadline& deadline) {
   bool goes_on = !deadline.has_passed();
   while (!call.is_answered && lost_.is_ok() && goes_on) {
-    if (is_driven_ || (deadline.is_never() && event_thread_ != nullptr)) {
+    if (is_driven_ || (deadline.is_never() && event_thread_)) {
       if (!is_driven_) changed_.notify_all();
       goes_on = wait_interruptibly(changed_, mutex_, deadline);
     } else {
@@ -302,12 +303,8 @@ void StoreClient::hand_out(std::vector<StoreAnswer> answers) {
 
 Status StoreClient::need_event_thread() {
   MutexLock lock(mutex_);
-  if (event_thread_ != nullptr) return Status::ok();
-  auto held = std::make_unique<std::thread>();  // before a thread runs
-  auto event_thread = start_thread("a store's client", [this] { run_events(); });
-  if (!event_thread.is_ok()) return event_thread.status();
-  *held = std::move(event_thread).value();
-  event_thread_ = std::move(held);
+  if (event_thread_) return Status::ok();
+  MEMSPAN_PASS_ASSIGN(event_thread_, start_thread("a store's client", [this] { run_events(); }));
   return Status::ok();
 }
 

@@ -49,10 +49,6 @@ class StoreClient final : public KeyValueStore, public RankService {
   // connection to another host, or that the server speaks another version. Each attempt tries all
   // addresses in order.
   static Result<std::unique_ptr<StoreClient>> connect(const StoreAccess& access, Deadline deadline);
-  // Makes one attempt. Returns kUnavailable for some failures that connect() identifies as kAuth by
-  // retrying.
-  static Result<std::unique_ptr<StoreClient>> connect_once(const StoreAccess& access,
-                                                           Deadline deadline);
   // Takes over a connected stream socket (one half of a socket pair whose other half a
   // StoreServer adopted).
   static Result<std::unique_ptr<StoreClient>> adopt(Fd socket, std::string_view member,
@@ -162,7 +158,7 @@ class StoreClient final : public KeyValueStore, public RankService {
   Clock::time_point pinged_ MEMSPAN_GUARDED_BY(mutex_);
   bool is_greeted_ MEMSPAN_GUARDED_BY(mutex_) = false;  // the welcome has come
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
-  std::unique_ptr<std::thread> event_thread_ MEMSPAN_GUARDED_BY(mutex_);
+  std::optional<std::thread> event_thread_ MEMSPAN_GUARDED_BY(mutex_);
 
   // Only for the driver; threads take and leave that role under mutex_.
   StoreFrameReader reader_;

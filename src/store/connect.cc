@@ -234,13 +234,6 @@ Result<std::unique_ptr<StoreClient>> StoreClient::adopt(Fd socket, std::string_v
   return client;
 }
 
-Result<std::unique_ptr<StoreClient>> StoreClient::connect_once(const StoreAccess& access,
-                                                               Deadline deadline) {
-  Attempts attempts(access);
-  MEMSPAN_TRY(attempts.prepare(), "connecting to the store at " + access.endpoint.to_string());
-  return attempts.attempt(deadline, deadline);
-}
-
 Result<std::unique_ptr<StoreClient>> StoreClient::connect(const StoreAccess& access,
                                                           Deadline deadline) {
   const Clock::time_point begin = Clock::now();
@@ -289,15 +282,18 @@ Result<std::unique_ptr<KeyValueStore>> connect_etcd(const StoreAccess& access, D
 
 Result<std::unique_ptr<KeyValueStore>> connect_store(const StoreAccess& access, Deadline deadline) {
   if (access.endpoint.is_etcd()) return connect_etcd(access, deadline);
-  MEMSPAN_PASS_ASSIGN(auto client, StoreClient::connect(access, deadline));
-  return std::unique_ptr<KeyValueStore>(std::move(client));
+  MEMSPAN_PASS_ASSIGN(std::unique_ptr<KeyValueStore> client,
+                      StoreClient::connect(access, deadline));
+  return client;
 }
 
 Result<std::unique_ptr<KeyValueStore>> connect_store_once(const StoreAccess& access,
                                                           Deadline deadline) {
   if (access.endpoint.is_etcd()) return connect_etcd(access, deadline);
-  MEMSPAN_PASS_ASSIGN(auto client, StoreClient::connect_once(access, deadline));
-  return std::unique_ptr<KeyValueStore>(std::move(client));
+  Attempts attempts(access);
+  MEMSPAN_TRY(attempts.prepare(), "connecting to the store at " + access.endpoint.to_string());
+  MEMSPAN_PASS_ASSIGN(std::unique_ptr<KeyValueStore> client, attempts.attempt(deadline, deadline));
+  return client;
 }
 
 }  // namespace memspan

@@ -29,7 +29,8 @@ struct StoreAccess {
 
 // Like StoreClient::connect() or connect_etcd().
 Result<std::unique_ptr<KeyValueStore>> connect_store(const StoreAccess& access, Deadline deadline);
-// Makes one attempt, like StoreClient::connect_once(); etcd's members are tried until the deadline.
+// Makes one attempt; etcd's members are tried until the deadline. Returns kUnavailable for some
+// failures that connect_store() identifies as kAuth by retrying.
 Result<std::unique_ptr<KeyValueStore>> connect_store_once(const StoreAccess& access,
                                                           Deadline deadline);
 

@@ -115,8 +115,7 @@ void StoreSession::close(const Status& why) {
   loop_.cancel(watch_);
   ::shutdown(stream_->socket(), SHUT_RDWR);  // a child of fork() may hold it open
   stream_.reset();
-  for (const EventLoop::Token timer : {patience_, reading_.timer, writing_.timer})
-    loop_.cancel(timer);
+  for (const EventLoop::Token timer : {patience_, reading_, writing_}) loop_.cancel(timer);
   owner_.closed(id_, was_dismissed ? dismissal_ : why);
 }
 
@@ -307,21 +306,16 @@ void StoreSession::write_soon() {
 }
 
 // Before the hello, patience_ limits everything.
-void StoreSession::time_frame(FrameClock& clock, bool has_begun) {
+void StoreSession::time_frame(EventLoop::Token& timer, bool has_begun) {
   const bool is_timed = stage_ == Stage::kServing || stage_ == Stage::kDismissed;
-  if (!is_timed || clock.is_running == has_begun) return;
-  if (!has_begun) {
-    clock.is_running = false;
-    loop_.cancel(clock.timer);
-    return;
-  }
-  clock.timer = loop_.call_at(Clock::now() + limits_.frame, [self = shared_from_this()] {
+  if (!is_timed || (timer != 0) == has_begun) return;
+  if (!has_begun) return loop_.cancel(std::exchange(timer, 0));
+  timer = loop_.call_at(Clock::now() + limits_.frame, [self = shared_from_this()] {
     self->run([&] {
       self->close(lost(fmt::format("it took longer than {:.0f} s over one frame",
                                    to_seconds(self->limits_.frame))));
     });
   });
-  clock.is_running = true;
 }
 
 }  // namespace memspan

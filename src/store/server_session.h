@@ -102,12 +102,6 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
 
  private:
   enum class Stage { kHandshake, kGreeting, kServing, kRefusing, kDismissed, kClosed };
-  // Limits the time from the first byte of a frame to its last, in one direction.
-  struct FrameClock {
-    EventLoop::Token timer = 0;
-    bool is_running = false;
-  };
-
   // Runs a callback. An exception for lack of memory dismisses only this session.
   template <typename Step>
   void run(Step step);
@@ -126,7 +120,8 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
   void write_soon();
   void end_frame();
   void drop_queue();
-  void time_frame(FrameClock& clock, bool has_begun);
+  // Limits the time from the first byte of a frame to its last, in one direction.
+  void time_frame(EventLoop::Token& timer, bool has_begun);
   bool goes_on(const ChannelStep& step);
 
   Owner& owner_;
@@ -139,8 +134,8 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
   StoreBacklog& all_backlog_;
   const StorePatience limits_;
   EventLoop::Token patience_ = 0;  // for the hello
-  FrameClock reading_;
-  FrameClock writing_;
+  EventLoop::Token reading_ = 0;   // for a frame that has begun
+  EventLoop::Token writing_ = 0;   // the same
   Stage stage_ = Stage::kHandshake;
   bool is_reading_ = false;  // it waits for bytes
   bool is_writing_ = false;  // it waits to write

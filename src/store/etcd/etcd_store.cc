@@ -30,12 +30,11 @@ LeaseId new_lease() {
   return static_cast<LeaseId>(random_number() >> 1 | 1);
 }
 
-// The change that get() waits for. Shared with the sink.
+// The value that get() waits for. Shared with the sink.
 struct Arrival {
   Mutex mutex;
   ConditionVariable changed;
-  bool has_come MEMSPAN_GUARDED_BY(mutex) = false;
-  std::optional<std::string> value MEMSPAN_GUARDED_BY(mutex);  // empty if it was removed again
+  std::optional<std::string> value MEMSPAN_GUARDED_BY(mutex);
 };
 
 const KeyValue* find(const std::vector<KeyValue>& keys, std::string_view key) {
@@ -233,41 +232,37 @@ Status EtcdStore::set(std::string_view key, std::string_view value, Deadline dea
 
 Result<std::string> EtcdStore::get(std::string_view key, Deadline deadline) {
   MEMSPAN_PASS(check(key, deadline));
-  const std::string full = keys_ + std::string(key);
-  for (;;) {
-    MEMSPAN_PASS_ASSIGN(auto seen, look(key, deadline));
-    if (seen.key) return std::move(seen.key->value);
-    const auto arrival = std::make_shared<Arrival>();
-    const std::uint64_t watch =
-        streams_->add({.key = full,
-                       .end = {},
-                       .next = seen.revision + 1,
-                       .known = {},
-                       .sink = [arrival](const WatchMessage::Change& change) {
-                         MutexLock lock(arrival->mutex);
-                         arrival->has_come = true;
-                         if (!change.is_removed) arrival->value = change.now.value;
-                         arrival->changed.notify_all();
-                       }});
-    Status status;
-    {
-      MutexLock lock(arrival->mutex);
-      while (!arrival->has_come && status.is_ok()) {
-        arrival->changed.wait_until(arrival->mutex, deadline.within(HttpCalls::kLook));
-        if (arrival->has_come) break;
-        if (cluster_.has_ended())
-          status = cluster_.status();
-        else if (host_.is_interrupted())
-          status = host_.interruption();
-        else if (deadline.has_passed())
-          status = {Code::kTimeout, fmt::format("missing \"{}\"", key)};
-      }
-    }
-    streams_->remove(watch);
-    if (!status.is_ok()) return status;
+  MEMSPAN_PASS_ASSIGN(Seen seen, look(key, deadline));
+  if (seen.key) return std::move(seen.key->value);
+  const auto arrival = std::make_shared<Arrival>();
+  const std::uint64_t watch =
+      streams_->add({.key = keys_ + std::string(key),
+                     .end = {},
+                     .next = seen.revision + 1,
+                     .known = {},
+                     .sink = [arrival](const WatchMessage::Change& change) {
+                       if (change.is_removed) return;
+                       MutexLock lock(arrival->mutex);
+                       arrival->value = change.now.value;
+                       arrival->changed.notify_all();
+                     }});
+  Status status;
+  {
     MutexLock lock(arrival->mutex);
-    if (arrival->value) return std::move(*arrival->value);
+    while (!arrival->value && status.is_ok()) {
+      if (arrival->changed.wait_until(arrival->mutex, deadline.within(HttpCalls::kLook))) continue;
+      if (cluster_.has_ended())
+        status = cluster_.status();
+      else if (host_.is_interrupted())
+        status = host_.interruption();
+      else if (deadline.has_passed())
+        status = {Code::kTimeout, fmt::format("missing \"{}\"", key)};
+    }
   }
+  streams_->remove(watch);
+  if (!status.is_ok()) return status;
+  MutexLock lock(arrival->mutex);
+  return std::move(*arrival->value);
 }
 
 Result<std::string> EtcdStore::get_now(std::string_view key, Deadline deadline) {

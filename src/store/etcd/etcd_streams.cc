@@ -64,11 +64,10 @@ std::uint64_t Streams::add(Watched watched) {
   return last_watch_;
 }
 
-bool Streams::remove(std::uint64_t watch) {
+void Streams::remove(std::uint64_t watch) {
   MutexLock lock(mutex_);
-  const bool was_there = watches_.erase(watch) != 0;
+  watches_.erase(watch);
   curl_multi_wakeup(multi_.get());
-  return was_there;
 }
 
 void Streams::run() {

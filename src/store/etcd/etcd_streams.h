@@ -44,8 +44,8 @@ class Streams {
   void forget_in_child();
 
   std::uint64_t add(Watched watched) MEMSPAN_EXCLUDES(mutex_);
-  // After this returns, the sink does not run or begin. False if the watch does not exist.
-  bool remove(std::uint64_t watch) MEMSPAN_EXCLUDES(mutex_);
+  // After this returns, the sink does not run or begin.
+  void remove(std::uint64_t watch) MEMSPAN_EXCLUDES(mutex_);
 
  private:
   // One pending request. Only for the network thread.

@@ -26,6 +26,15 @@ bool conflict(const NamedRange& one, const NamedRange& other) {
          (one.base < other.base + other.bytes && other.base < one.base + one.bytes);
 }
 
+std::string user_prefix(const std::string& prefix, const std::string& name) {
+  return fmt::format("{}/user/{}/", prefix, name);
+}
+
+std::string user_key(const KeyValueStore& store, const std::string& prefix,
+                     const std::string& name) {
+  return user_prefix(prefix, name) + std::to_string(store.lease());
+}
+
 // Repeats attempts until this member has the name's range.
 class Claim {
  public:
@@ -168,7 +177,7 @@ class Claim {
   }
 
   Result<StoreListing> users_of(const std::string& name) {
-    return store_.list(fmt::format("{}/user/{}/", prefix_, name), deadline_);
+    return store_.list(user_prefix(prefix_, name), deadline_);
   }
 
   // Drops a range without users.
@@ -247,19 +256,12 @@ std::uint64_t find_gap(const std::vector<NamedRange>& ranges, std::uint64_t byte
   return place < bounds.end && bytes <= bounds.end - place ? place : 0;
 }
 
-std::string RangeRegistry::user_prefix(const std::string& name) const {
-  return fmt::format("{}/user/{}/", prefix_, name);
-}
-
-std::string RangeRegistry::user_key(const std::string& name) const {
-  return user_prefix(name) + std::to_string(store_.lease());
-}
-
 Result<std::uint64_t> RangeRegistry::claim(const std::string& name, std::uint64_t bytes,
                                            const std::string& layout, const Take& take,
                                            Deadline deadline) {
   // Set before the ranges are read: from now on no member drops the name's range unseen.
-  MEMSPAN_TRY(store_.set(user_key(name), layout, deadline, KeyLife::kLease), "claiming a range");
+  MEMSPAN_TRY(store_.set(user_key(store_, prefix_, name), layout, deadline, KeyLife::kLease),
+              "claiming a range");
   auto base = Claim(store_, prefix_, bounds_, {.bytes = bytes, .name = name, .layout = layout},
                     take, deadline)
                   .run();
@@ -268,7 +270,7 @@ Result<std::uint64_t> RangeRegistry::claim(const std::string& name, std::uint64_
 }
 
 Status RangeRegistry::release(const std::string& name, Deadline deadline) {
-  return store_.remove(user_key(name), deadline).status();
+  return store_.remove(user_key(store_, prefix_, name), deadline).status();
 }
 
 }  // namespace memspan

@@ -82,9 +82,6 @@ class RangeRegistry {
   Status release(const std::string& name, Deadline deadline);
 
  private:
-  std::string user_prefix(const std::string& name) const;
-  std::string user_key(const std::string& name) const;
-
   KeyValueStore& store_;
   const std::string prefix_;
   const RangeBounds bounds_;
