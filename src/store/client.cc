@@ -72,9 +72,7 @@ Result<std::unique_ptr<StoreClient>> StoreClient::greet(std::unique_ptr<ByteChan
 }
 
 Status StoreClient::say_hello(const StoreHello& hello, const Deadline& deadline) {
-  StoreAnswer answer;
-  Status status = exchange(kWelcomeId, encode(hello), answer, deadline);
-  if (!status.is_ok()) return status;
+  MEMSPAN_PASS_ASSIGN(const StoreAnswer answer, exchange(kWelcomeId, encode(hello), deadline));
   auto welcome = decode_welcome(answer.value);
   if (!welcome.is_ok())
     return {Code::kStoreLost, fmt::format("{}: {}", where_, welcome.status().message())};
@@ -147,11 +145,10 @@ Result<StoreAnswer> StoreClient::call(StoreRequest request, Deadline deadline) {
   if (request.id == 0) request.id = next_id();
   const bool is_blocking = request.operation == StoreOperation::kGet;
   if (is_blocking) request.timeout_ms = timeout_ms(deadline);
-  StoreAnswer answer;
-  const Deadline bound = is_blocking ? with_grace(deadline) : deadline;
-  Status status = exchange(request.id, encode(request), answer, bound);
-  if (status.is_ok() && answer.code == Code::kOk) return answer;
-  if (status.is_ok()) status = Status(answer.code, answer.message);
+  auto answer =
+      exchange(request.id, encode(request), is_blocking ? with_grace(deadline) : deadline);
+  if (answer.is_ok() && answer->code == Code::kOk) return answer;
+  const Status status = answer.is_ok() ? Status(answer->code, answer->message) : answer.status();
   if (status.code() != Code::kTimeout) return status.annotate(what());
   return status.annotate(
       fmt::format("{}: timed out after {:.3f} s", what(), to_seconds(Clock::now() - begin)));
@@ -200,12 +197,12 @@ Status StoreClient::unwatch(std::uint64_t watch, Deadline deadline) {
   return Status::ok();
 }
 
-Status StoreClient::exchange(std::uint64_t id, std::string frame, StoreAnswer& answer,
-                             Deadline deadline) {
+Result<StoreAnswer> StoreClient::exchange(std::uint64_t id, std::string frame, Deadline deadline) {
   Call call;
   MutexLock lock(mutex_);
   if (!lost_.is_ok()) return lost_;
-  if (deadline.has_passed()) return {Code::kTimeout, "the deadline passed before it was sent"};
+  if (deadline.has_passed())
+    return Status(Code::kTimeout, "the deadline passed before it was sent");
   try {
     calls_.emplace(id, &call);
     send(id, std::move(frame));
@@ -219,8 +216,7 @@ Status StoreClient::exchange(std::uint64_t id, std::string frame, StoreAnswer& a
   withdraw(id);
   if (!call.is_answered && !lost_.is_ok()) return lost_;
   if (!call.is_answered) return end_of_wait(fmt::format("no answer from {}", where_));
-  answer = std::move(call.answer);
-  return Status::ok();
+  return std::move(call.answer);
 }
 
 void StoreClient::send(std::uint64_t id, std::string frame) {

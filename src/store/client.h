@@ -112,7 +112,7 @@ class StoreClient final : public KeyValueStore, public RankService {
   Result<std::string> value_of(StoreRequest request, Deadline deadline);
   Status check_process(StoreOperation operation) const;
   std::uint64_t next_id();
-  Status exchange(std::uint64_t id, std::string frame, StoreAnswer& answer, Deadline deadline);
+  Result<StoreAnswer> exchange(std::uint64_t id, std::string frame, Deadline deadline);
   void send(std::uint64_t id, std::string frame) MEMSPAN_REQUIRES(mutex_);
   void flush() MEMSPAN_REQUIRES(mutex_);
   void withdraw(std::uint64_t id) MEMSPAN_REQUIRES(mutex_);

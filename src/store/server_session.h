@@ -127,11 +127,9 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
   Owner& owner_;
   const SessionId id_;
   std::unique_ptr<ByteChannel> stream_;  // null when closed
-  EventLoop& loop_;
+  const Shared shared_;
   EventLoop::Token watch_ = 0;  // of the stream's socket
   std::uint32_t watched_ = 0;   // the events
-  const std::span<char> chunk_;
-  StoreBacklog& all_backlog_;
   const StorePatience limits_;
   EventLoop::Token patience_ = 0;  // for the hello
   EventLoop::Token reading_ = 0;   // for a frame that has begun

@@ -235,17 +235,16 @@ Result<std::string> EtcdStore::get(std::string_view key, Deadline deadline) {
   MEMSPAN_PASS_ASSIGN(Seen seen, look(key, deadline));
   if (seen.key) return std::move(seen.key->value);
   const auto arrival = std::make_shared<Arrival>();
-  const std::uint64_t watch =
-      streams_->add({.key = keys_ + std::string(key),
-                     .end = {},
-                     .next = seen.revision + 1,
-                     .known = {},
-                     .sink = [arrival](const WatchMessage::Change& change) {
-                       if (change.is_removed) return;
-                       MutexLock lock(arrival->mutex);
-                       arrival->value = change.now.value;
-                       arrival->changed.notify_all();
-                     }});
+  const std::uint64_t watch = streams_->add({.key = keys_ + std::string(key),
+                                             .end = {},
+                                             .next = seen.revision + 1,
+                                             .known = {},
+                                             .sink = [arrival](const WatchMessage::Change& change) {
+                                               if (change.is_removed) return;
+                                               MutexLock lock(arrival->mutex);
+                                               arrival->value = change.now.value;
+                                               arrival->changed.notify_all();
+                                             }});
   Status status;
   {
     MutexLock lock(arrival->mutex);

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "store/recipes/epoch_call.h"
-#include "store/recipes/group_records.h"
+#include "store/recipes/store_group.h"
 
 namespace memspan {
 

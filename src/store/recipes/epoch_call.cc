@@ -6,8 +6,8 @@
 #include <chrono>
 #include <new>
 
-#include "store/recipes/group_records.h"
 #include "store/recipes/rank_recipe.h"
+#include "store/recipes/store_group.h"
 
 namespace memspan {
 namespace {

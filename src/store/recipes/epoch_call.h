@@ -4,6 +4,7 @@
 #pragma once
 
 #include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <set>

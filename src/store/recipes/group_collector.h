@@ -3,9 +3,6 @@
 // watchers, so also while its member waits for nothing.
 #pragma once
 
-#include <deque>
-
-#include "core/mutex.h"
 #include "store/recipes/store_group.h"
 
 namespace memspan {

@@ -2,7 +2,6 @@
 #include "store/recipes/store_group.h"
 
 #include "core/check.h"
-#include "core/interrupt.h"
 #include "store/recipes/group_collector.h"
 #include "store/recipes/rank_recipe.h"
 
