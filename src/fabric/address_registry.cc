@@ -41,9 +41,7 @@ Status AddressRange::reserve(const RangeParts& parts, std::uint64_t base, Parts&
   const auto take = [](Device& device, std::uint64_t at, std::uint64_t bytes,
                        std::unique_ptr<DeviceRange>& part) {
     if (bytes == 0) return Status::ok();
-    auto made = device.reserve_at(bytes, reinterpret_cast<void*>(at));
-    if (!made.is_ok()) return made.status();
-    part = std::move(made).value();
+    MEMSPAN_PASS_ASSIGN(part, device.reserve_at(bytes, reinterpret_cast<void*>(at)));
     return Status::ok();
   };
   MEMSPAN_PASS(take(host_device(), base, parts.host_bytes, into[0]));

@@ -92,21 +92,18 @@ Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<Member> member, PoolO
   std::array<std::uint64_t, kRanges> bytes = {};
   for (std::size_t range = 0; range < kRanges; ++range) {
     MEMSPAN_PASS(check_contribution(range, options.contributions[range]));
-    auto part = range_bytes(options, range);
-    if (!part.is_ok()) return part.status();
-    bytes[range] = *part;
+    MEMSPAN_PASS_ASSIGN(bytes[range], range_bytes(options, range));
   }
   // A pool without memory has an address all the same.
   if (bytes[0] + bytes[1] == 0) bytes[0] = kHugePage;
-  auto range = AddressRange::claim(
-      member, options.name,
-      {.host_bytes = bytes[0], .device = options.device, .device_bytes = bytes[1]},
-      layout_of(options), deadline);
-  if (!range.is_ok()) return range.status();
-  auto mappers = MapperTable::create(options.ranks);
-  if (!mappers.is_ok()) return mappers.status();
-  std::unique_ptr<Pool> pool(new Pool(std::move(member), std::move(options),
-                                      std::move(range).value(), std::move(mappers).value()));
+  MEMSPAN_PASS_ASSIGN(
+      auto range, AddressRange::claim(
+                      member, options.name,
+                      {.host_bytes = bytes[0], .device = options.device, .device_bytes = bytes[1]},
+                      layout_of(options), deadline));
+  MEMSPAN_PASS_ASSIGN(auto mappers, MapperTable::create(options.ranks));
+  std::unique_ptr<Pool> pool(
+      new Pool(std::move(member), std::move(options), std::move(range), std::move(mappers)));
   MEMSPAN_TRY(pool->list(), "listing the pool");
   for (const RangeKind kind : kRangeKinds)
     MEMSPAN_TRY(pool->give(kind), fmt::format("giving {} memory", kRangeNames[index_of(kind)]));
@@ -157,9 +154,9 @@ Result<std::unique_ptr<DeviceMemory>> Pool::adopt(RangeKind kind, Fd descriptor,
                                                   const Record& record) {
   if (kind == RangeKind::kDevice) return device().adopt(std::move(descriptor));
   if (record.has_own_host_memory) return host_device().adopt(std::move(descriptor));
-  auto pages = Pages::adopt_unsealed(std::move(descriptor), record.bytes[index_of(kind)]);
-  if (!pages.is_ok()) return pages.status();
-  return std::unique_ptr<DeviceMemory>(new HostMemory(std::move(pages).value()));
+  MEMSPAN_PASS_ASSIGN(auto pages,
+                      Pages::adopt_unsealed(std::move(descriptor), record.bytes[index_of(kind)]));
+  return std::unique_ptr<DeviceMemory>(new HostMemory(std::move(pages)));
 }
 
 Pool::~Pool() {
@@ -174,11 +171,12 @@ Status Pool::join(Deadline deadline) {
     MutexLock lock(mutex_);
     if (join_ != 0) return Status::ok();
   }
-  auto watch = member_->store().watch(
-      members_prefix(), [this](const StoreChange& change) { on_membership_event(change); },
-      deadline);
-  if (!watch.is_ok()) return watch.status().annotate("joining the pool");
-  watch_ = *watch;
+  MEMSPAN_TRY_ASSIGN(
+      watch_,
+      member_->store().watch(
+          members_prefix(), [this](const StoreChange& change) { on_membership_event(change); },
+          deadline),
+      "joining the pool");
   const std::uint64_t join = (member_->store().lease() << 24) + ++joins_;
   {
     MutexLock lock(mutex_);

@@ -23,14 +23,13 @@ Status await_end(Pool& pool, const char* name, const void* pointer, std::uint64_
                  const Deadline& deadline) {
   PoolPlace place;
   if (!find_place(pool, pointer, place)) return Status::ok();
-  auto given = pool.await(place.rank, place.kind, deadline);
-  if (!given.is_ok()) return given.status().annotate(name);
-  if (place.offset <= *given && bytes <= *given - place.offset) return Status::ok();
+  MEMSPAN_TRY_ASSIGN(auto given, pool.await(place.rank, place.kind, deadline), name);
+  if (place.offset <= given && bytes <= given - place.offset) return Status::ok();
   return {
       Code::kInvalidArgument,
       fmt::format("invalid param, {} {} + {} bytes is not entirely in the {} bytes of {} memory "
                   "that rank {} gave (it begins at byte {} of them)",
-                  name, pointer, bytes, *given, place.kind == RangeKind::kHost ? "host" : "device",
+                  name, pointer, bytes, given, place.kind == RangeKind::kHost ? "host" : "device",
                   place.rank, place.offset)};
 }
 
@@ -50,9 +49,8 @@ Status PoolCopier::copy(const CopyPiece& piece) {
   if (piece.bytes > kBytesAtOnce) return copy_in_parts(piece);
   if (left_ < piece.bytes) give_a_turn();
   left_ -= std::min(left_, piece.bytes);
-  const auto way = find(piece);
-  if (!way.is_ok()) return way.status();
-  if (*way == Way::kByMessages) [[unlikely]]
+  MEMSPAN_PASS_ASSIGN(const auto way, find(piece));
+  if (way == Way::kByMessages) [[unlikely]]
     return copy_remote(piece);
   return device_ != nullptr ? move_by_device(piece) : move_guarded(piece);
 }
@@ -61,9 +59,8 @@ Status PoolCopier::copy(const CopyPiece& piece) {
 Status PoolCopier::copy_in_parts(const CopyPiece& piece) {
   for (std::uint64_t done = 0; done < piece.bytes; done += kBytesAtOnce) {
     give_a_turn();
-    const auto way = find(piece);
-    if (!way.is_ok()) return way.status();
-    if (*way == Way::kByMessages) return copy_remote(piece);
+    MEMSPAN_PASS_ASSIGN(const auto way, find(piece));
+    if (way == Way::kByMessages) return copy_remote(piece);
     MEMSPAN_PASS(move_here({static_cast<const std::byte*>(piece.from) + done,
                             static_cast<std::byte*>(piece.to) + done,
                             std::min(kBytesAtOnce, piece.bytes - done)}));
@@ -85,17 +82,11 @@ Status PoolCopier::copy_remote(const CopyPiece& piece) {
 // Begins a piece that passed await_end(). A window that cannot be held now was mapped a moment ago.
 Status PoolCopier::begin(Way way, const CopyPiece& piece) {
   while (way == Way::kByMessages) {
-    auto from = place_of(piece.from);
-    if (!from.is_ok()) return from.status().annotate("src");
-    auto to = place_of(piece.to);
-    if (!to.is_ok()) return to.status().annotate("dest");
-    if (hold_end(piece.from, piece.bytes, *from, from_) &&
-        hold_end(piece.to, piece.bytes, *to, to_))
-      return remote_->copies.begin(
-          plan_copy(std::move(from).value(), std::move(to).value(), piece.bytes));
-    const auto found = find_late(piece);
-    if (!found.is_ok()) return found.status();
-    way = *found;
+    MEMSPAN_TRY_ASSIGN(auto from, place_of(piece.from), "src");
+    MEMSPAN_TRY_ASSIGN(auto to, place_of(piece.to), "dest");
+    if (hold_end(piece.from, piece.bytes, from, from_) && hold_end(piece.to, piece.bytes, to, to_))
+      return remote_->copies.begin(plan_copy(std::move(from), std::move(to), piece.bytes));
+    MEMSPAN_PASS_ASSIGN(way, find_late(piece));
   }
   return move_here(piece);
 }
@@ -121,9 +112,8 @@ Status PoolCopier::settle(Status status) {
 
 Status PoolCopier::copy_again() {
   for (const CopyPiece& piece : remote_->begun) {
-    const auto way = find_late(piece);
-    if (!way.is_ok()) return way.status();
-    const Status status = begin(*way, piece);
+    MEMSPAN_PASS_ASSIGN(const auto way, find_late(piece));
+    const Status status = begin(way, piece);
     const Status settled = remote_->copies.settle();
     MEMSPAN_PASS(status);
     MEMSPAN_PASS(settled);
@@ -138,10 +128,9 @@ Result<CopyPlace> PoolCopier::place_of(const void* pointer) {
                   .is_device = is_of_device(pointer)};
   PoolPlace where;
   if (!find_place(pool_, pointer, where) || where.rank == pool_.rank()) return place;
-  auto window = pool_.remote_window(where.rank, where.kind, *deadline_);
-  if (!window.is_ok()) return window.status();
-  if (*window == nullptr) return place;
-  return CopyPlace{.remote = std::move(window).value(), .offset = where.offset};
+  MEMSPAN_PASS_ASSIGN(auto window, pool_.remote_window(where.rank, where.kind, *deadline_));
+  if (window == nullptr) return place;
+  return CopyPlace{.remote = std::move(window), .offset = where.offset};
 }
 
 bool PoolCopier::hold_end(const void* pointer, std::uint64_t bytes, const CopyPlace& place,

@@ -101,11 +101,9 @@ Status Pool::map_contributions(std::uint32_t rank, const Record& record,
   auto descriptor = answer.descriptors.begin();
   if (descriptor == answer.descriptors.end())
     return {Code::kInternal, "it offers something else than it said"};
-  auto opened = MapperTable::open(std::move(*descriptor++), options_.ranks);
-  if (!opened.is_ok()) return opened.status();
+  MEMSPAN_PASS_ASSIGN(auto opened, MapperTable::open(std::move(*descriptor++), options_.ranks));
   // The windows use it from their first mapping on.
-  MapperTable& mappers =
-      *(peers_[rank].mappers = std::make_shared<MapperTable>(std::move(opened).value()));
+  MapperTable& mappers = *(peers_[rank].mappers = std::make_shared<MapperTable>(std::move(opened)));
   const std::uint64_t join = peers_[rank].mapped_in = join_;
   const Admission admission = mappers.admission(options_.rank, join);
   for (const RangeKind kind : kRangeKinds) {
@@ -113,10 +111,9 @@ Status Pool::map_contributions(std::uint32_t rank, const Record& record,
     if (bytes == 0) continue;
     if (descriptor == answer.descriptors.end() || bytes > windows(kind).stride())
       return {Code::kInternal, "it offers something else than it said"};
-    auto memory = adopt(kind, std::move(*descriptor), record);
-    if (!memory.is_ok()) return memory.status();
-    if ((*memory)->bytes() < bytes) return {Code::kInternal, "it offers less memory than it said"};
-    MEMSPAN_PASS(windows(kind).map(rank, **memory, bytes, admission));
+    MEMSPAN_PASS_ASSIGN(auto memory, adopt(kind, std::move(*descriptor), record));
+    if (memory->bytes() < bytes) return {Code::kInternal, "it offers less memory than it said"};
+    MEMSPAN_PASS(windows(kind).map(rank, *memory, bytes, admission));
     ++descriptor;
   }
   mappers.set_mapped(options_.rank, join);
@@ -243,9 +240,8 @@ Result<Pool::RemoteWindows> Pool::connect(std::uint32_t rank, const Peer& peer,
   auto answer = Result<std::string>(Status(Code::kPeerLost, "not tried"));
   // Twice: the way back of an answer may be cut together with an earlier link.
   for (int tries = 0; tries < 2 && answer.code() == Code::kPeerLost; ++tries) {
-    auto reached = member_->remote_peer(peer.who, check_presence, deadline);
-    if (!reached.is_ok()) return reached.status().annotate(fmt::format("rank {}", rank));
-    remote = std::move(reached).value();
+    MEMSPAN_TRY_ASSIGN(remote, member_->remote_peer(peer.who, check_presence, deadline),
+                       fmt::format("rank {}", rank));
     answer = remote->call(published_name(rank), request.bytes(), deadline);
   }
   // It has left, and offers no windows or those of a later join.
@@ -256,11 +252,10 @@ Result<Pool::RemoteWindows> Pool::connect(std::uint32_t rank, const Peer& peer,
   for (auto& window : windows) {
     const std::string_view text = reader.text();
     if (text.empty()) continue;
-    auto region = RemoteRegion::decode(text);
-    if (!region.is_ok()) return region.status();
-    MEMSPAN_PASS(remote->link().attach(*region));
+    MEMSPAN_PASS_ASSIGN(auto region, RemoteRegion::decode(text));
+    MEMSPAN_PASS(remote->link().attach(region));
     window = std::make_shared<const RemoteWindow>(
-        RemoteWindow{remote, std::move(region).value(), rank, peer.generation,
+        RemoteWindow{remote, std::move(region), rank, peer.generation,
                      fmt::format("rank {}, {}", rank, peer.who.name())});
   }
   if (!reader.is_finished())
@@ -286,16 +281,14 @@ Result<std::string> Pool::describe_windows(std::string_view request) {
   MutexLock lock(exposing_);
   if (!reader.is_finished() || generation == 0 || generation != generation_)
     return Status(Code::kStale, "this rank has left the pool since");
-  auto access = member_->remote_access();
-  if (!access.is_ok()) return access.status();
+  MEMSPAN_PASS_ASSIGN(auto access, member_->remote_access());
   ByteWriter writer;
   for (const RangeKind kind : kRangeKinds) {
     auto& region = exposed_[index_of(kind)];
     if (region == nullptr && contribution(kind).bytes > 0) {
-      auto made = (*access)->expose(windows(kind).begin_of(options_.rank), contribution(kind).bytes,
-                                    kind == RangeKind::kHost ? host_device() : device());
-      if (!made.is_ok()) return made.status();
-      region = std::move(made).value();
+      MEMSPAN_PASS_ASSIGN(
+          region, access->expose(windows(kind).begin_of(options_.rank), contribution(kind).bytes,
+                                 kind == RangeKind::kHost ? host_device() : device()));
     }
     writer.text(region == nullptr ? std::string() : region->describe().encode());
   }

@@ -71,14 +71,12 @@ Result<std::unique_ptr<RemoteAccess>> RemoteAccess::create(Services& services,
                                                            const MemberIdentity& self,
                                                            const CarrierOptions& carrier) {
   std::unique_ptr<RemoteAccess> made(new RemoteAccess(services));
-  auto faults = Faults::from_environment();
-  if (!faults.is_ok()) return faults.status();
-  auto moves_bytes = make_carrier(carrier);
-  if (!moves_bytes.is_ok()) return moves_bytes.status();
-  MessageOptions options{.carrier = std::move(moves_bytes).value(),
+  MEMSPAN_PASS_ASSIGN(auto faults, Faults::from_environment());
+  MEMSPAN_PASS_ASSIGN(auto moves_bytes, make_carrier(carrier));
+  MessageOptions options{.carrier = std::move(moves_bytes),
                          .self = number_of(self),
                          .name = self.name(),
-                         .faults = std::move(faults).value(),
+                         .faults = std::move(faults),
                          .silence_limit = carrier.silence_limit};
   RemoteAccess& access = *made;
   options.handlers.on_message = [&access](int peer, const MessageTag& tag, const Buffer& bytes) {
@@ -90,9 +88,8 @@ Result<std::unique_ptr<RemoteAccess>> RemoteAccess::create(Services& services,
   options.handlers.on_peer_left = [&access](int peer) {
     access.on_peer_lost(peer, Status(Code::kPeerLost, "it has left"));
   };
-  auto transport = make_message_transport(std::move(options));
-  if (!transport.is_ok()) return transport.status().annotate("reaching other hosts");
-  made->transport_ = std::move(transport).value();
+  MEMSPAN_TRY_ASSIGN(made->transport_, make_message_transport(std::move(options)),
+                     "reaching other hosts");
   return made;
 }
 
@@ -120,10 +117,10 @@ Result<std::shared_ptr<RemotePeer>> RemoteAccess::connect(int number, std::strin
   if (is_ending_) return Status(Code::kUnavailable, "this process leaves the store");
   std::erase_if(by_address_, [](const auto& entry) { return entry.second.expired(); });
   if (auto known = by_address_[address].lock(); known != nullptr && !known->is_lost()) return known;
-  auto link = transport_->connect({.peer = number, .name = std::string(name), .address = address});
-  if (!link.is_ok()) return link.status();
-  auto made =
-      std::make_shared<RemotePeer>(*this, number, std::string(name), std::move(link).value());
+  MEMSPAN_PASS_ASSIGN(
+      auto link,
+      transport_->connect({.peer = number, .name = std::string(name), .address = address}));
+  auto made = std::make_shared<RemotePeer>(*this, number, std::string(name), std::move(link));
   by_address_[address] = made;
   return made;
 }

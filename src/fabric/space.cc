@@ -149,11 +149,11 @@ Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member,
                           .device = std::string(device_of(options).name()),
                           .host = member->host(),
                           .broker_address = member->broker().address()};
-  auto created = create_group(member->store(), options.name, static_cast<int>(options.rank),
-                              static_cast<int>(options.ranks), mine.encode(), deadline);
-  if (!created.is_ok()) return created.status();
-  std::unique_ptr<Space> space(new Space(std::move(member), options, *created));
-  MEMSPAN_PASS(space->read_parts(created->contributions));
+  MEMSPAN_PASS_ASSIGN(auto created,
+                      create_group(member->store(), options.name, static_cast<int>(options.rank),
+                                   static_cast<int>(options.ranks), mine.encode(), deadline));
+  std::unique_ptr<Space> space(new Space(std::move(member), options, created));
+  MEMSPAN_PASS(space->read_parts(created.contributions));
   MEMSPAN_PASS(space->agree(space->memory_->prepare(deadline), deadline));
   MEMSPAN_PASS(space->agree(space->memory_->take(deadline), deadline));
   space->member_->broker().retract(space->group_name_);  // all have it

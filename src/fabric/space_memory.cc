@@ -30,15 +30,15 @@ Result<Pages> make_pages(std::size_t bytes, bool may_be_huge) {
 Status SpaceMemory::prepare(const Deadline& deadline) {
   // A space without memory has an address all the same.
   const std::size_t bytes = align_up(std::max<std::size_t>(all_bytes(), 1), kDeviceGranularity);
-  auto range = AddressRange::claim(member_, plan_.name,
-                                   {.host_bytes = is_pages() ? bytes : 0,
-                                    .device = plan_.device,
-                                    .device_bytes = is_pages() ? 0 : bytes},
-                                   fmt::format("{} ranks with {} bytes of {} memory each", ranks(),
-                                               plan_.bytes, plan_.device->name()),
-                                   deadline);
-  if (!range.is_ok()) return range.status();
-  range_.emplace(std::move(range).value());
+  MEMSPAN_PASS_ASSIGN(auto range,
+                      AddressRange::claim(member_, plan_.name,
+                                          {.host_bytes = is_pages() ? bytes : 0,
+                                           .device = plan_.device,
+                                           .device_bytes = is_pages() ? 0 : bytes},
+                                          fmt::format("{} ranks with {} bytes of {} memory each",
+                                                      ranks(), plan_.bytes, plan_.device->name()),
+                                          deadline));
+  range_.emplace(std::move(range));
   if (all_bytes() == 0) return Status::ok();
   return is_pages() ? prepare_pages() : prepare_own_part();
 }
@@ -62,13 +62,12 @@ Status SpaceMemory::publish(const DeviceMemory& memory) {
 
 Result<std::unique_ptr<DeviceMemory>> SpaceMemory::fetch(std::size_t rank,
                                                          const Deadline& deadline) {
-  auto answer =
-      member_->broker().fetch_and_wait(plan_.broker_addresses[rank], plan_.group_name, deadline);
-  if (!answer.is_ok()) return answer.status();
-  if (answer->descriptors.size() != 1)
+  MEMSPAN_PASS_ASSIGN(auto answer, member_->broker().fetch_and_wait(plan_.broker_addresses[rank],
+                                                                    plan_.group_name, deadline));
+  if (answer.descriptors.size() != 1)
     return Status(Code::kInternal, "the memory of the space was not handed over");
-  auto memory = plan_.device->adopt(std::move(answer->descriptors[0]));
-  if (!memory.is_ok()) return memory.status().annotate("taking over the memory of the space");
+  MEMSPAN_TRY_ASSIGN(auto memory, plan_.device->adopt(std::move(answer.descriptors[0])),
+                     "taking over the memory of the space");
   return memory;
 }
 

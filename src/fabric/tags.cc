@@ -64,9 +64,8 @@ Result<TagRules> parse_tags(std::string_view tag, std::string_view links) {
   rules.tag = tag;
   if (links.empty()) return rules;
   for (const std::string_view link : split(links, ',')) {
-    auto way = parse_link_type(link);
-    if (!way.is_ok()) return way.status();
-    rules.links.push_back(std::move(way).value());
+    MEMSPAN_PASS_ASSIGN(auto way, parse_link_type(link));
+    rules.links.push_back(std::move(way));
   }
   return rules;
 }

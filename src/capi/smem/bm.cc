@@ -65,22 +65,20 @@ Status check_config(std::uint32_t ranks, const smem_bm_config_t* config) {
 Result<RankMembership> become_member(const char* url, std::uint32_t ranks,
                                      const smem_bm_config_t& config) {
   const Deadline deadline = Deadline::after(std::chrono::seconds(config.initTimeout));
-  auto security = security_of(config.storeTlsConfig);
-  if (!security.is_ok()) return security.status();
+  MEMSPAN_PASS_ASSIGN(auto security, security_of(config.storeTlsConfig));
   if (config.startConfigStoreOnly) {
-    auto endpoint = read_url(url);
-    if (!endpoint.is_ok()) return endpoint.status();
-    auto chosen = *security ? Result<StoreSecurity>(**security) : chosen_security();
-    if (!chosen.is_ok()) return chosen.status();
-    MEMSPAN_PASS(host_store(*endpoint, *chosen));
+    MEMSPAN_PASS_ASSIGN(auto endpoint, read_url(url));
+    MEMSPAN_PASS_ASSIGN(auto chosen,
+                        security ? Result<StoreSecurity>(*security) : chosen_security());
+    MEMSPAN_PASS(host_store(endpoint, chosen));
     return RankMembership{};
   }
   const bool may_host = config.startConfigStoreServer && (config.autoRanking || config.rankId == 0);
-  auto member = member_at(url, may_host ? Hosting::kWhenPossible : Hosting::kNever,
-                          AfterLoss::kEnds, std::move(security).value(), deadline);
-  if (!member.is_ok()) return member.status();
-  auto membership = pool_binding().claim(std::move(member).value(),
-                                         config.autoRanking ? -1 : config.rankId, ranks, deadline);
+  MEMSPAN_PASS_ASSIGN(auto member,
+                      member_at(url, may_host ? Hosting::kWhenPossible : Hosting::kNever,
+                                AfterLoss::kEnds, std::move(security), deadline));
+  auto membership = pool_binding().claim(std::move(member), config.autoRanking ? -1 : config.rankId,
+                                         ranks, deadline);
   if (!membership.is_ok()) return membership;
   membership->create_limit = std::chrono::seconds(config.createTimeout);
   membership->limit = std::chrono::seconds(config.controlOperationTimeout);
@@ -141,23 +139,22 @@ Result<std::unique_ptr<BigMemory>> make_pool(std::uint32_t id,
                         ContributionRequest{option.maxHbmSize, option.localHBMSize}},
       .numa = node_of(option.flags)};
   MEMSPAN_TRY_ASSIGN(options.device, chosen_device(), "choosing the device of the pool");
-  auto tags = parse_tags({option.tag, strnlen(option.tag, sizeof option.tag)},
-                         {option.tagOpInfo, strnlen(option.tagOpInfo, sizeof option.tagOpInfo)});
-  if (!tags.is_ok()) return tags.status();
-  options.tags = std::move(tags).value();
+  MEMSPAN_PASS_ASSIGN(
+      options.tags,
+      parse_tags({option.tag, strnlen(option.tag, sizeof option.tag)},
+                 {option.tagOpInfo, strnlen(option.tagOpInfo, sizeof option.tagOpInfo)}));
   if ((option.flags & SMEM_BM_FLAG_CREATE_WITH_SHM) != 0) {
     options.host_memory = duplicate(option.dramShmFd);
     if (!options.host_memory.is_valid())
       return invalid(
           fmt::format("share memory flag set, but input fd invalid: {}", option.dramShmFd));
   }
-  auto pool =
-      Pool::create(membership.member, std::move(options), Deadline::after(membership.create_limit));
-  if (!pool.is_ok()) return pool.status();
+  MEMSPAN_PASS_ASSIGN(auto pool, Pool::create(membership.member, std::move(options),
+                                              Deadline::after(membership.create_limit)));
   auto memory = std::make_unique<BigMemory>();
   memory->id = id;
   memory->limit = membership.limit;
-  memory->pool = std::move(pool).value();
+  memory->pool = std::move(pool);
   return memory;
 }
 
@@ -165,11 +162,10 @@ smem_bm_t create_pool(const char* call, std::uint32_t id, const smem_bm_create_o
   return pool_binding().create(
       call, id, [&](std::uint32_t) { return check_option(option); }, SMEM_RES_IN_USE,
       [&](const RankMembership& membership) -> Result<void*> {
-        auto pool = make_pool(id, *option, membership);
-        if (!pool.is_ok()) return pool.status();
-        if (const Status& placed = (*pool)->pool->placement(); !placed.is_ok())
+        MEMSPAN_PASS_ASSIGN(auto pool, make_pool(id, *option, membership));
+        if (const Status& placed = pool->pool->placement(); !placed.is_ok())
           log_line(LogLevel::kWarn, fmt::format("{}: {}", call, placed.message()));
-        return big_memories().add(std::move(pool).value());
+        return big_memories().add(std::move(pool));
       });
 }
 

@@ -96,9 +96,9 @@ Status host_store_again(const StoreAddress& address, const StoreSecurity& securi
   MutexLock lock(hosted().mutex);
   if (hosted().ended.contains(url)) return Status::ok();
   if (hosted().servers.contains(url)) return Status::ok();
-  auto server = StoreServer::listen(address.first(), StoreServerOptions{.security = security});
-  if (!server.is_ok()) return server.status();
-  hosted().servers.emplace(url, std::move(server).value());
+  MEMSPAN_PASS_ASSIGN(
+      auto server, StoreServer::listen(address.first(), StoreServerOptions{.security = security}));
+  hosted().servers.emplace(url, std::move(server));
   // Their threads end before what they use does, and what they published goes. Only now, so that
   // the handler comes before those that this server brought about (OpenSSL's).
   [[maybe_unused]] static const int registered = std::atexit(end_all_servers);

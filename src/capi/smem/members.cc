@@ -94,30 +94,27 @@ bool is_of_use(Member& member, AfterLoss after_loss) {
 Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting, AfterLoss after_loss,
                                           std::optional<StoreSecurity> security,
                                           Deadline deadline) {
-  auto endpoint = read_url(url);
-  if (!endpoint.is_ok()) return endpoint.status();
+  MEMSPAN_PASS_ASSIGN(auto endpoint, read_url(url));
   Places& places = fork_aware_singleton<Places>();
   const bool reconnects = after_loss == AfterLoss::kReconnects;
   const std::shared_ptr<Place> place =
-      places.at(endpoint->to_string() + (reconnects ? " for good" : ""));
+      places.at(endpoint.to_string() + (reconnects ? " for good" : ""));
   MutexLock connecting(place->connecting);
   if (hosting == Hosting::kWhenPossible) place->may_host = true;
   if (auto member = places.member_of(*place); member != nullptr && is_of_use(*member, after_loss))
     return member;
   if (!security) {
-    auto chosen = chosen_security();
-    if (!chosen.is_ok()) return chosen.status();
-    security = std::move(chosen).value();
+    MEMSPAN_PASS_ASSIGN(security, chosen_security());
   }
   Status hosted;
-  if (hosting == Hosting::kWhenPossible) hosted = host_store(*endpoint, *security);
+  if (hosting == Hosting::kWhenPossible) hosted = host_store(endpoint, *security);
   // No other attempt can fix an error in our own certificates.
   if (hosted.code() == Code::kInvalidArgument) return hosted;
   // Again while no store answers: the listener that has the port now may be a store that is ending.
-  const StoreAccess access{.endpoint = *endpoint,
+  const StoreAccess access{.endpoint = endpoint,
                            .security = *security,
                            .member = fmt::format("process {}", ::getpid()),
-                           .before_attempt = [place, address = *endpoint, security = *security] {
+                           .before_attempt = [place, address = endpoint, security = *security] {
                              if (place->may_host)
                                static_cast<void>(host_store_again(address, security));
                            }};
@@ -137,9 +134,9 @@ Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting, Afte
 
 Result<ClaimedRank> ClaimedRank::take(std::shared_ptr<Member> member, const char* scope, int rank,
                                       std::uint32_t ranks, Deadline deadline) {
-  auto taken = take_freed_rank(member->store(), scope, rank, static_cast<int>(ranks), deadline);
-  if (!taken.is_ok()) return taken.status();
-  return ClaimedRank(std::move(member), scope, static_cast<std::uint32_t>(taken->rank));
+  MEMSPAN_PASS_ASSIGN(
+      auto taken, take_freed_rank(member->store(), scope, rank, static_cast<int>(ranks), deadline));
+  return ClaimedRank(std::move(member), scope, static_cast<std::uint32_t>(taken.rank));
 }
 
 // Said, for the end of a connection may be noticed later than the next one asks for a rank.

@@ -49,11 +49,10 @@ std::optional<RankMembership> RankBinding::membership() {
 
 Result<RankMembership> RankBinding::claim(std::shared_ptr<Member> member, int rank,
                                           std::uint32_t ranks, Deadline deadline) const {
-  auto claim = ClaimedRank::take(member, name_, rank, ranks, deadline);
-  if (!claim.is_ok()) return claim.status();
+  MEMSPAN_PASS_ASSIGN(auto claim, ClaimedRank::take(member, name_, rank, ranks, deadline));
   return RankMembership{
       .member = std::move(member),
-      .claim = std::make_shared<const ClaimedRank>(std::move(claim).value()),
+      .claim = std::make_shared<const ClaimedRank>(std::move(claim)),
       .ranks = ranks,
   };
 }

@@ -44,11 +44,10 @@ Result<RankMembership> become_member(const char* url, std::uint32_t ranks, std::
                                      const smem_shm_config_t& config) {
   const Deadline deadline = Deadline::after(std::chrono::seconds(config.shmInitTimeout));
   const bool hosts = config.startConfigStoreServer && rank == 0;
-  auto member = member_at(url, hosts ? Hosting::kWhenPossible : Hosting::kNever, AfterLoss::kEnds,
-                          std::nullopt, deadline);
-  if (!member.is_ok()) return member.status();
+  MEMSPAN_PASS_ASSIGN(auto member, member_at(url, hosts ? Hosting::kWhenPossible : Hosting::kNever,
+                                             AfterLoss::kEnds, std::nullopt, deadline));
   auto membership =
-      space_binding().claim(std::move(member).value(), static_cast<int>(rank), ranks, deadline);
+      space_binding().claim(std::move(member), static_cast<int>(rank), ranks, deadline);
   if (!membership.is_ok()) return membership;
   membership->create_limit = std::chrono::seconds(config.shmCreateTimeout);
   membership->limit = std::chrono::seconds(config.controlOperationTimeout);
@@ -83,18 +82,17 @@ Status check_space(const SpaceRequest& request, std::uint32_t world, void* const
 Result<void*> make_space(const RankMembership& membership, const SpaceRequest& request,
                          void** gva) {
   MEMSPAN_TRY_ASSIGN(Device* const device, chosen_device(), "choosing the device of the space");
-  auto space = Space::create(membership.member,
-                             {.name = fmt::format("shm/{}", request.id),
-                              .rank = request.rank,
-                              .ranks = request.ranks,
-                              .bytes = request.bytes,
-                              .device = device},
-                             Deadline::after(membership.create_limit));
-  if (!space.is_ok()) return space.status();
+  MEMSPAN_PASS_ASSIGN(auto space, Space::create(membership.member,
+                                                {.name = fmt::format("shm/{}", request.id),
+                                                 .rank = request.rank,
+                                                 .ranks = request.ranks,
+                                                 .bytes = request.bytes,
+                                                 .device = device},
+                                                Deadline::after(membership.create_limit)));
   auto shared = std::make_unique<SharedSpace>();
   shared->id = request.id;
   shared->limit = membership.limit;
-  shared->space = std::move(space).value();
+  shared->space = std::move(space);
   *gva = shared->space->base();
   return shared_spaces().add(std::move(shared));  // there is a slot for every id
 }

@@ -41,12 +41,11 @@ Result<Decrypter> load_decrypter(const std::string& path) {
 // The function ends what it writes with a zero; it does not say how long that is.
 DecryptPassword decryption_by(const std::string& path) {
   return [path](std::string_view cipher) -> Result<std::string> {
-    auto library = load_decrypter(path);
-    if (!library.is_ok()) return library.status();
+    MEMSPAN_PASS_ASSIGN(auto library, load_decrypter(path));
     constexpr std::size_t kMostBytes = 4096;
     std::string plain(kMostBytes + 1, '\0');
     const std::string text(cipher);
-    const int failure = library->decrypt(text.c_str(), text.size(), plain.data(), kMostBytes);
+    const int failure = library.decrypt(text.c_str(), text.size(), plain.data(), kMostBytes);
     if (failure != 0)
       return invalid(fmt::format("DecryptPassword of {} returned {}", path, failure));
     plain.resize(std::strlen(plain.c_str()));

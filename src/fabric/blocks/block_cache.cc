@@ -199,12 +199,11 @@ Status BlockCache::put(std::span<const Key> keys, const Pieces& from, std::span<
   std::fill(outcomes.begin(), outcomes.end(), Outcome::kNoRoom);
   const std::uint64_t bytes = from.bytes();
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    auto outcome = put_one(keys[i], from.at(i), bytes);
-    if (!outcome.is_ok()) return outcome.status().annotate(fmt::format("key {}", i));
-    outcomes[i] = *outcome;
-    if (*outcome == Outcome::kPresent) add(counters_.present);
-    if (*outcome == Outcome::kNoRoom) add(counters_.no_room);
-    if (*outcome != Outcome::kDone) continue;
+    MEMSPAN_TRY_ASSIGN(auto outcome, put_one(keys[i], from.at(i), bytes), fmt::format("key {}", i));
+    outcomes[i] = outcome;
+    if (outcome == Outcome::kPresent) add(counters_.present);
+    if (outcome == Outcome::kNoRoom) add(counters_.no_room);
+    if (outcome != Outcome::kDone) continue;
     add(counters_.put);
     add(counters_.put_bytes, bytes);
   }
@@ -265,8 +264,7 @@ Status BlockCache::get_far(std::span<const Key> keys, const Pieces& to,
       if (!*is_read) continue;
       outcomes[places[i]] = Outcome::kDone;
       add(counters_.got_remote);
-      auto kept = put_one(left[i], pieces, bytes);
-      if (!kept.is_ok()) return kept.status();
+      MEMSPAN_PASS(put_one(left[i], pieces, bytes).status());
     }
   }
   return Status::ok();

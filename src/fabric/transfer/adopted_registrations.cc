@@ -34,19 +34,17 @@ Result<AdoptedRegistrations::ByBase::iterator> AdoptedRegistrations::find_overla
   while (true) {
     const auto found = find_any_overlap(base, bytes);
     if (found == by_base_.end()) return found;
-    const auto is_in_place = found->second.memory.is_in_place();
-    if (!is_in_place.is_ok()) return is_in_place.status();
-    if (*is_in_place) return found;
+    MEMSPAN_PASS_ASSIGN(const auto is_in_place, found->second.memory.is_in_place());
+    if (is_in_place) return found;
     // The program has other memory at this address now.
     MEMSPAN_TRY(erase(found), "forgetting memory that was freed while it was registered");
   }
 }
 
 Result<bool> AdoptedRegistrations::count(std::uint64_t base, std::uint64_t bytes) {
-  auto found = find_overlap(base, bytes);
-  if (!found.is_ok()) return found.status();
-  if (*found == by_base_.end()) return false;
-  Registration& registration = (*found)->second;
+  MEMSPAN_PASS_ASSIGN(auto found, find_overlap(base, bytes));
+  if (found == by_base_.end()) return false;
+  Registration& registration = found->second;
   if (registration.range.base != base || registration.range.bytes != bytes)
     return overlap(base, bytes, registration.range);
   ++registration.count;
@@ -54,21 +52,18 @@ Result<bool> AdoptedRegistrations::count(std::uint64_t base, std::uint64_t bytes
 }
 
 Status AdoptedRegistrations::check_apart(std::uint64_t base, std::uint64_t bytes) {
-  auto found = find_overlap(base, bytes);
-  if (!found.is_ok()) return found.status();
-  return *found == by_base_.end() ? Status::ok() : overlap(base, bytes, (*found)->second.range);
+  MEMSPAN_PASS_ASSIGN(auto found, find_overlap(base, bytes));
+  return found == by_base_.end() ? Status::ok() : overlap(base, bytes, found->second.range);
 }
 
 Status AdoptedRegistrations::add(std::uint64_t base, std::uint64_t bytes) {
-  auto counted = count(base, bytes);
-  if (!counted.is_ok()) return counted.status();
-  if (*counted) return Status::ok();
+  MEMSPAN_PASS_ASSIGN(auto counted, count(base, bytes));
+  if (counted) return Status::ok();
   Range range{.base = base, .bytes = bytes, .allocation = last_number_ + 1};
   MEMSPAN_PASS(table_.check(range));
-  auto memory = AdoptedMemory::adopt(reinterpret_cast<std::byte*>(base), bytes);
-  if (!memory.is_ok()) return memory.status();
+  MEMSPAN_PASS_ASSIGN(auto memory, AdoptedMemory::adopt(reinterpret_cast<std::byte*>(base), bytes));
   std::vector<Fd> descriptors;
-  MEMSPAN_TRY_ASSIGN(descriptors.emplace_back(), memory->duplicate(), "adopting memory");
+  MEMSPAN_TRY_ASSIGN(descriptors.emplace_back(), memory.duplicate(), "adopting memory");
   const std::string name = record_.allocation_name(range.allocation);
   MEMSPAN_PASS(member_.broker().publish(name, std::move(descriptors)));
   auto slot = table_.add(range);
@@ -77,7 +72,7 @@ Status AdoptedRegistrations::add(std::uint64_t base, std::uint64_t bytes) {
     return slot.status();
   }
   ++last_number_;
-  by_base_.emplace(base, Registration{std::move(memory).value(), range, *slot});
+  by_base_.emplace(base, Registration{std::move(memory), range, *slot});
   return Status::ok();
 }
 

@@ -95,17 +95,15 @@ Result<SharedPointer> fetch_pointer(const std::string& name, const FetchPublishe
   SharedPointer shared;
   std::size_t count = 0;
   for (std::size_t part = 0; part == 0 || shared.descriptors.size() < count; ++part) {
-    auto answer = fetch(part_name(name, part));
-    if (!answer.is_ok()) return answer.status();
-    auto came = answer->descriptors.begin();
-    if (came == answer->descriptors.end())
+    MEMSPAN_PASS_ASSIGN(auto answer, fetch(part_name(name, part)));
+    auto came = answer.descriptors.begin();
+    if (came == answer.descriptors.end())
       return Status(Code::kInternal, "no memory of a device came");
     if (part == 0) {
-      auto read = read_memfd(*came++);
-      if (!read.is_ok()) return read.status();
-      std::tie(shared.text, count) = std::move(read).value();
+      MEMSPAN_PASS_ASSIGN(auto read, read_memfd(*came++));
+      std::tie(shared.text, count) = std::move(read);
     }
-    std::move(came, answer->descriptors.end(), std::back_inserter(shared.descriptors));
+    std::move(came, answer.descriptors.end(), std::back_inserter(shared.descriptors));
   }
   return shared;
 }

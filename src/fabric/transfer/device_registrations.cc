@@ -12,9 +12,8 @@ Result<OpenedPointer> open_registration(Device* device, const std::string& name,
   if (device == nullptr)
     return Status(Code::kNotSupported,
                   "it is memory of a device, which this process has not chosen (MEMSPAN_DEVICE)");
-  auto shared = fetch_pointer(name, fetch);
-  if (!shared.is_ok()) return shared.status();
-  return device->open_pointer(std::move(shared).value());
+  MEMSPAN_PASS_ASSIGN(auto shared, fetch_pointer(name, fetch));
+  return device->open_pointer(std::move(shared));
 }
 
 Status DeviceRegistrations::add(std::uint64_t base, std::uint64_t bytes) {
@@ -38,13 +37,11 @@ Result<DeviceRegistrations::Registration*> DeviceRegistrations::find_or_make(std
     return &same->second;
   MEMSPAN_PASS(check_overlaps(base, bytes));
   const std::uint32_t number = ++last_number_;
-  auto published = publish(base, bytes, number);
-  if (!published.is_ok()) return published.status();
-  auto slot =
-      registrations_.add_allocation(Range{.base = base, .bytes = bytes, .allocation = number});
-  if (!slot.is_ok()) return slot.status();
+  MEMSPAN_PASS_ASSIGN(auto published, publish(base, bytes, number));
+  MEMSPAN_PASS_ASSIGN(auto slot, registrations_.add_allocation(
+                                     Range{.base = base, .bytes = bytes, .allocation = number}));
   const auto [made, is_new] = by_base_.emplace(
-      base, Registration{.published = std::move(published).value(), .bytes = bytes, .slot = *slot});
+      base, Registration{.published = std::move(published), .bytes = bytes, .slot = slot});
   return &made->second;
 }
 
@@ -74,10 +71,9 @@ Status DeviceRegistrations::add_all(std::span<const Range> ranges) {
 Result<PublishedPointer> DeviceRegistrations::publish(std::uint64_t base, std::uint64_t bytes,
                                                       std::uint32_t number) {
   const auto* const pointer = reinterpret_cast<const void*>(base);  // NOLINT: an address
-  auto shared = device_->share_pointer(pointer, bytes);
-  if (!shared.is_ok()) return shared.status();
+  MEMSPAN_PASS_ASSIGN(auto shared, device_->share_pointer(pointer, bytes));
   return PublishedPointer::publish(member_.broker(), record_.allocation_name(number),
-                                   std::move(shared).value());
+                                   std::move(shared));
 }
 
 bool DeviceRegistrations::remove(std::uint64_t base) {

@@ -19,11 +19,12 @@ Result<ExposedRegistrations::Extent> ExposedRegistrations::find(RemoteAccess& ac
     if (it->second.bytes == length) return Extent{extent->base, it->second.region.get()};
   auto* const base = reinterpret_cast<void*>(extent->base);  // NOLINT: an address
   Device* const device = other_device();
-  auto region = access.expose(base, length,
-                              device != nullptr && device->owns(base) ? *device : host_device());
-  if (!region.is_ok()) return region.status();
-  const ExposedRegion* const made = region->get();
-  extents.emplace(extent->base, Exposed{length, std::move(region).value()});
+  MEMSPAN_PASS_ASSIGN(
+      auto region,
+      access.expose(base, length,
+                    device != nullptr && device->owns(base) ? *device : host_device()));
+  const ExposedRegion* const made = region.get();
+  extents.emplace(extent->base, Exposed{length, std::move(region)});
   return Extent{extent->base, made};
 }
 

@@ -261,11 +261,10 @@ Status NearPeer::fetch_by_link(const ResolvedPieces& resolved, Deadline deadline
                                             "{} lives",
                                             record().name, record().who.process)};
   }
-  auto made = RemoteEndpoint::attach(
-      member_, record(), [] {}, deadline);
-  if (!made.is_ok()) return made.status();
+  MEMSPAN_PASS_ASSIGN(auto made, RemoteEndpoint::attach(
+                                     member_, record(), [] {}, deadline));
   MutexLock lock(mutex_);
-  if (linked_ == nullptr) linked_ = *made;  // another thread may have been faster
+  if (linked_ == nullptr) linked_ = made;  // another thread may have been faster
   return Status::ok();
 }
 

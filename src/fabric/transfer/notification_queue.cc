@@ -38,10 +38,9 @@ Result<NotificationQueue> NotificationQueue::create() {
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
     return Status::from_errno("making a notification queue");
   Fd receiving(ends[0]), sending(ends[1]);
-  auto ended = WakeEvent::create();
-  if (!ended.is_ok()) return ended.status();
+  MEMSPAN_PASS_ASSIGN(auto ended, WakeEvent::create());
   setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &kBufferBytes, sizeof kBufferBytes);
-  return NotificationQueue(std::move(receiving), std::move(sending), std::move(ended).value());
+  return NotificationQueue(std::move(receiving), std::move(sending), std::move(ended));
 }
 
 Result<Fd> NotificationQueue::sending_end() const {

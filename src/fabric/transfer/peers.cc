@@ -78,9 +78,8 @@ bool Peers::move_at_once(std::string_view name, Direction direction, const Piece
 Result<std::shared_ptr<Peer>> Peers::find(std::string_view name, Waiting waiting) {
   if (auto peer = known(name); peer != nullptr) [[likely]]
     return peer;
-  auto normal = normal_name(name);
-  if (!normal.is_ok()) return normal.status();
-  auto attached = attach(*normal, waiting);
+  MEMSPAN_PASS_ASSIGN(auto normal, normal_name(name));
+  auto attached = attach(normal, waiting);
   if (!attached.is_ok()) return attached;
   decltype(known_->by_spelling) before;  // ends without the lock
   MutexLock lock(known_->mutex);
@@ -102,17 +101,16 @@ Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name, Waiting wai
       return away.annotate(fmt::format("asking the store for endpoint {}", name));
   }
   MEMSPAN_PASS(watch_records(deadline));
-  auto record = ask_store(name, deadline);
-  if (!record.is_ok()) return record.status();
-  MEMSPAN_PASS(check_reach(*record));
-  const bool is_own = record->who == member_->identity();
+  MEMSPAN_PASS_ASSIGN(auto record, ask_store(name, deadline));
+  MEMSPAN_PASS(check_reach(record));
+  const bool is_own = record.who == member_->identity();
   const auto transport = is_own ? Result<std::string_view>("cma")
-                                : member_->choose_transport(record->who, {"cma", "message"});
+                                : member_->choose_transport(record.who, {"cma", "message"});
   if (!transport.is_ok())
     return transport.status().annotate(fmt::format("reaching endpoint {}", name));
   const auto attach_to = *transport == "cma" ? NearPeer::attach : RemoteEndpoint::attach;
   auto peer = attach_to(
-      member_, *record, [down = on_peer_down_, name] { (*down)(name); }, deadline);
+      member_, record, [down = on_peer_down_, name] { (*down)(name); }, deadline);
   if (!peer.is_ok()) return peer;
   std::shared_ptr<Peer> before;  // ends without the lock
   MutexLock lock(known_->mutex);

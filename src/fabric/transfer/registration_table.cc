@@ -38,9 +38,8 @@ Result<RegistrationPages> RegistrationPages::open(Fd descriptor) {
 }
 
 Result<RegistrationTable> RegistrationTable::create() {
-  auto pages = RegistrationPages::create();
-  if (!pages.is_ok()) return pages.status();
-  RegistrationTable made(std::move(pages).value());
+  MEMSPAN_PASS_ASSIGN(auto pages, RegistrationPages::create());
+  RegistrationTable made(std::move(pages));
   auto& header = *made.pages_.at<Header>(0);
   header.state.store(static_cast<std::uint64_t>(State::kOpen), std::memory_order_relaxed);
   header.format.store(kFormat, std::memory_order_release);

@@ -110,17 +110,16 @@ RemoteEndpoint::End RemoteEndpoint::how_it_left() {
 
 Status RemoteEndpoint::fetch(const ResolvedPieces& resolved, Deadline deadline) {
   if (resolved.wanted_pieces.empty()) return Status::ok();
-  auto bytes = call({.resolve = resolved.wanted_pieces, .notify = {}}, deadline);
-  if (!bytes.is_ok()) return bytes.status();
-  auto answer = decode_resolve_answer(*bytes);
-  if (!answer.is_ok()) return answer.status();
-  for (const RegionExtent& extent : answer->extents)
+  MEMSPAN_PASS_ASSIGN(auto bytes,
+                      call({.resolve = resolved.wanted_pieces, .notify = {}}, deadline));
+  MEMSPAN_PASS_ASSIGN(auto answer, decode_resolve_answer(bytes));
+  for (const RegionExtent& extent : answer.extents)
     MEMSPAN_PASS(remote_->link().attach(extent.region));
-  const bool has_some = !answer->extents.empty();
-  add(std::move(answer->extents));
-  if (has_some || answer->refusal.empty()) return Status::ok();
+  const bool has_some = !answer.extents.empty();
+  add(std::move(answer.extents));
+  if (has_some || answer.refusal.empty()) return Status::ok();
   MutexLock lock(mutex_);
-  nearest_ = std::move(answer->refusal);
+  nearest_ = std::move(answer.refusal);
   return {Code::kNotFound, nearest_};
 }
 

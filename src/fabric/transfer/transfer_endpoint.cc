@@ -30,9 +30,8 @@ constexpr const char* kDestroyed = "the endpoint has been destroyed";
 Result<Duration> registration_patience() {
   constexpr std::int64_t kUsual = 8;
   constexpr std::int64_t kMost = 86400;
-  auto seconds = environment_integer("MEMSPAN_TRANS_WAIT", 0, kMost);
-  if (!seconds.is_ok()) return seconds.status();
-  return Duration(std::chrono::seconds(seconds->value_or(kUsual)));
+  MEMSPAN_PASS_ASSIGN(auto seconds, environment_integer("MEMSPAN_TRANS_WAIT", 0, kMost));
+  return Duration(std::chrono::seconds(seconds.value_or(kUsual)));
 }
 
 }  // namespace
@@ -40,30 +39,25 @@ Result<Duration> registration_patience() {
 Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
                                                  std::string_view name, Role role,
                                                  Deadline deadline) {
-  auto normal = normal_name(name);
-  if (!normal.is_ok()) return normal.status();
+  MEMSPAN_PASS_ASSIGN(auto normal, normal_name(name));
   catch_copy_faults();
-  EndpointRecord record{.name = *normal,
+  EndpointRecord record{.name = normal,
                         .generation = random_hex(8),
                         .role = role,
                         .broker_address = member->broker().address(),
                         .who = member->identity()};
   MEMSPAN_TRY(chosen_device().status(), "making an endpoint");
   MEMSPAN_PASS(check_copy_setting());
-  auto patience = registration_patience();
-  if (!patience.is_ok()) return patience.status();
-  auto table = RegistrationTable::create();
-  if (!table.is_ok()) return table.status();
-  auto notifications = NotificationQueue::create();
-  if (!notifications.is_ok()) return notifications.status();
-  auto worker = Worker::create();
-  if (!worker.is_ok()) return worker.status();
+  MEMSPAN_PASS_ASSIGN(auto patience, registration_patience());
+  MEMSPAN_PASS_ASSIGN(auto table, RegistrationTable::create());
+  MEMSPAN_PASS_ASSIGN(auto notifications, NotificationQueue::create());
+  MEMSPAN_PASS_ASSIGN(auto worker, Worker::create());
   // If the Yama module restricts ptrace, peers may still reach this process's memory.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-  std::unique_ptr<Endpoint> made(
-      new Endpoint(std::move(member), std::move(record), std::move(table).value(),
-                   std::move(notifications).value(), std::move(worker).value(), *patience));
-  MEMSPAN_TRY_ASSIGN(made->listed_, ListedMember::list(MemberKind::kEndpoint, *normal, 0, 1),
+  std::unique_ptr<Endpoint> made(new Endpoint(std::move(member), std::move(record),
+                                              std::move(table), std::move(notifications),
+                                              std::move(worker), patience));
+  MEMSPAN_TRY_ASSIGN(made->listed_, ListedMember::list(MemberKind::kEndpoint, normal, 0, 1),
                      "making an endpoint");
   std::vector<Fd> descriptors;
   {
@@ -80,9 +74,7 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
       made->record_.published_name(),
       [endpoint = made.get()](std::string_view request) { return endpoint->answer(request); });
   MEMSPAN_PASS(made->member_->be_reachable(deadline));
-  auto name_claim = NameClaim::take(made->member_, made->record_, deadline);
-  if (!name_claim.is_ok()) return name_claim.status();
-  made->name_ = std::move(name_claim).value();
+  MEMSPAN_PASS_ASSIGN(made->name_, NameClaim::take(made->member_, made->record_, deadline));
   return made;
 }
 
@@ -135,9 +127,8 @@ Endpoint::~Endpoint() {
 Status Endpoint::add(std::uint64_t base, std::uint64_t bytes) {
   peers_->note_registration();
   MutexLock registering(registering_);
-  auto counted = adopted_.count(base, bytes);
-  if (!counted.is_ok()) return counted.status();
-  if (*counted) return Status::ok();
+  MEMSPAN_PASS_ASSIGN(auto counted, adopted_.count(base, bytes));
+  if (counted) return Status::ok();
   MutexLock lock(mutex_);
   return of_device_.concerns(base) ? of_device_.add(base, bytes) : registrations_.add(base, bytes);
 }
@@ -203,12 +194,11 @@ Status Endpoint::remove(std::uint64_t base) {
 }
 
 Result<void*> Endpoint::allocate(std::size_t bytes) {
-  auto memory = RegisteredAllocation::allocate(bytes);
-  if (!memory.is_ok()) return memory.status();
-  std::byte* const base = memory->base();
+  MEMSPAN_PASS_ASSIGN(auto memory, RegisteredAllocation::allocate(bytes));
+  std::byte* const base = memory.base();
   MutexLock lock(mutex_);
   const std::uint32_t number = ++last_allocation_;
-  MEMSPAN_PASS(publish_allocation(*memory, number));
+  MEMSPAN_PASS(publish_allocation(memory, number));
   auto slot = registrations_.add_allocation(
       Range{.base = reinterpret_cast<std::uint64_t>(base), .bytes = bytes, .allocation = number});
   if (!slot.is_ok()) {
@@ -216,7 +206,7 @@ Result<void*> Endpoint::allocate(std::size_t bytes) {
     return slot.status();
   }
   peers_->note_registration();
-  allocations_.emplace(base, Allocation{std::move(memory).value(), number, *slot});
+  allocations_.emplace(base, Allocation{std::move(memory), number, *slot});
   return static_cast<void*>(base);
 }
 
@@ -241,19 +231,17 @@ Status Endpoint::publish_allocation(RegisteredAllocation& memory, std::uint32_t 
 }
 
 Result<std::string> Endpoint::answer(std::string_view request) {
-  auto asked = decode_endpoint_request(request);
-  if (!asked.is_ok()) return asked.status();
-  return asked->notify ? answer_notify(*asked->notify) : answer_resolve(asked->resolve);
+  MEMSPAN_PASS_ASSIGN(auto asked, decode_endpoint_request(request));
+  return asked.notify ? answer_notify(*asked.notify) : answer_resolve(asked.resolve);
 }
 
 Result<std::string> Endpoint::answer_resolve(const std::vector<Piece>& pieces) {
-  auto access = member_->remote_access();
-  if (!access.is_ok()) return access.status();
+  MEMSPAN_PASS_ASSIGN(auto access, member_->remote_access());
   ResolveAnswer answer;
   std::set<const ExposedRegion*> told;
   MutexLock lock(mutex_);
   for (const Piece& piece : pieces) {
-    auto extent = exposed_.find(**access, piece.remote, piece.bytes);
+    auto extent = exposed_.find(*access, piece.remote, piece.bytes);
     if (extent.code() == Code::kNotFound) {
       answer.refusal = extent.status().message();
       break;
@@ -313,9 +301,8 @@ Status Endpoint::release(const void* address) {
 Status Endpoint::submit(Direction direction, std::string_view peer, const Pieces& pieces,
                         const DeviceStream& stream) {
   const EndsWith ends_early(is_ending_, kDestroyed);
-  auto found = peers_->find(peer);
-  if (!found.is_ok()) return found.status();
-  return StreamTransfer(**found, direction, stream).submit(pieces);
+  MEMSPAN_PASS_ASSIGN(auto found, peers_->find(peer));
+  return StreamTransfer(*found, direction, stream).submit(pieces);
 }
 
 Status Endpoint::transfer(Direction direction, std::string_view peer, const Pieces& pieces,

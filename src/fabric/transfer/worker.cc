@@ -40,17 +40,14 @@ Status endpoint_is_gone() {
 }  // namespace
 
 Result<std::shared_ptr<Worker>> Worker::create() {
-  auto wake = WakeEvent::create();
-  if (!wake.is_ok()) return wake.status();
-  return std::shared_ptr<Worker>(new Worker(std::move(wake).value()));
+  MEMSPAN_PASS_ASSIGN(auto wake, WakeEvent::create());
+  return std::shared_ptr<Worker>(new Worker(std::move(wake)));
 }
 
 Status Worker::need_thread() {
   if (is_ending_) return endpoint_is_gone();
   if (thread_) return Status::ok();
-  auto thread = start_thread("an endpoint", [this] { run(); });
-  if (!thread.is_ok()) return thread.status();
-  thread_ = std::move(thread).value();
+  MEMSPAN_PASS_ASSIGN(thread_, start_thread("an endpoint", [this] { run(); }));
   thread_id_ = thread_->get_id();
   return Status::ok();
 }
