@@ -38,7 +38,7 @@ void end_all_endpoints() {
 
 void end_all_at_exit() {
   for (void* handle : endpoints().handles())
-    if (auto endpoint = endpoints().use(handle)) endpoint->leave_adopted_pages();
+    if (auto endpoint = endpoints().use(handle)) endpoint->memory().leave_adopted_pages();
   end_all_endpoints();
 }
 
@@ -136,10 +136,10 @@ Status check_capacity(std::size_t capacity) {
 }
 
 void* allocate(const char* call, const void* handle, std::size_t bytes,
-               Result<void*> (Endpoint::*how)(std::size_t)) {
+               transfer::RegisteredMemory::Place place) {
   void* address = nullptr;
   do_at_endpoint(call, handle, check_capacity(bytes), [&](Endpoint& endpoint) {
-    auto made = (endpoint.*how)(bytes);
+    auto made = endpoint.memory().allocate(bytes, place);
     if (made.is_ok()) address = *made;
     return made.status();
   });
@@ -209,36 +209,38 @@ MEMSPAN_EXPORT void smem_trans_destroy(smem_trans_t handle, [[maybe_unused]] uin
 MEMSPAN_CATCH()
 
 MEMSPAN_EXPORT void* smem_trans_malloc(smem_trans_t handle, size_t capacity) try {
-  return allocate("smem_trans_malloc", handle, capacity, &transfer::Endpoint::allocate);
+  return allocate("smem_trans_malloc", handle, capacity, transfer::RegisteredMemory::Place::kHost);
 }
 MEMSPAN_CATCH(nullptr)
 
 MEMSPAN_EXPORT void* memspan_transfer_device_malloc(smem_trans_t endpoint, size_t bytes) try {
   return allocate("memspan_transfer_device_malloc", endpoint, bytes,
-                  &transfer::Endpoint::allocate_of_device);
+                  transfer::RegisteredMemory::Place::kDevice);
 }
 MEMSPAN_CATCH(nullptr)
 
 MEMSPAN_EXPORT int32_t smem_trans_free(smem_trans_t handle, void* address) try {
-  return do_at_endpoint("smem_trans_free", handle, check_address(address),
-                        [&](transfer::Endpoint& endpoint) { return endpoint.release(address); });
+  return do_at_endpoint(
+      "smem_trans_free", handle, check_address(address),
+      [&](transfer::Endpoint& endpoint) { return endpoint.memory().release(address); });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_register_mem(smem_trans_t handle, void* address, size_t capacity,
                                                [[maybe_unused]] uint32_t flags) try {
   const auto base = reinterpret_cast<std::uint64_t>(address);
-  return do_at_endpoint("smem_trans_register_mem", handle, transfer::check_range(base, capacity),
-                        [&](transfer::Endpoint& endpoint) { return endpoint.add(base, capacity); });
+  return do_at_endpoint(
+      "smem_trans_register_mem", handle, transfer::check_range(base, capacity),
+      [&](transfer::Endpoint& endpoint) { return endpoint.memory().add(base, capacity); });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_transfer_register_adopted(smem_trans_t endpoint, void* address,
                                                          size_t bytes) try {
   const auto base = reinterpret_cast<std::uint64_t>(address);
-  return do_at_endpoint("memspan_transfer_register_adopted", endpoint,
-                        transfer::check_range(base, bytes),
-                        [&](transfer::Endpoint& at) { return at.add_adopted(base, bytes); });
+  return do_at_endpoint(
+      "memspan_transfer_register_adopted", endpoint, transfer::check_range(base, bytes),
+      [&](transfer::Endpoint& at) { return at.memory().add_adopted(base, bytes); });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
@@ -246,15 +248,17 @@ MEMSPAN_EXPORT int32_t smem_trans_batch_register_mem(smem_trans_t handle, void* 
                                                      size_t capacities[], uint32_t count,
                                                      [[maybe_unused]] uint32_t flags) try {
   const auto ranges = read_ranges(addresses, capacities, count);
-  return do_at_endpoint("smem_trans_batch_register_mem", handle, ranges.status(),
-                        [&](transfer::Endpoint& endpoint) { return endpoint.add_joined(*ranges); });
+  return do_at_endpoint(
+      "smem_trans_batch_register_mem", handle, ranges.status(),
+      [&](transfer::Endpoint& endpoint) { return endpoint.memory().add_joined(*ranges); });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_deregister_mem(smem_trans_t handle, void* address) try {
   return do_at_endpoint("smem_trans_deregister_mem", handle, check_address(address),
                         [&](transfer::Endpoint& endpoint) {
-                          Status status = endpoint.remove(reinterpret_cast<std::uint64_t>(address));
+                          Status status =
+                              endpoint.memory().remove(reinterpret_cast<std::uint64_t>(address));
                           return status.code() == Code::kNotFound ? Status::ok() : status;
                         });
 }

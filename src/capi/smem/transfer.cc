@@ -8,7 +8,7 @@
 
 #include "capi/smem/endpoints.h"
 #include "capi/smem/requests.h"
-#include "fabric/transfer/transfer_counters.h"
+#include "fabric/transfer/registration_table.h"
 #include "observe/recorded_call.h"
 
 namespace memspan::capi {

@@ -2,9 +2,9 @@
 // Another endpoint, as this process reaches it: one life of its name. It knows where the peer's
 // registered memory is and when the peer ends.
 //
-//   NearPeer         on this host: registered allocations are mapped, the kernel moves other
-//                    memory, or messages if it refuses, and a mapped table has the registrations
-//   RemoteEndpoint   on another host: regions on a link, which the peer is asked for
+//   attach_near()     on this host: registered allocations are mapped, the kernel moves other
+//                     memory, or messages if it refuses, and a mapped table has the registrations
+//   attach_remote()   on another host: regions on a link, which the peer is asked for
 #pragma once
 
 #include <sys/types.h>
@@ -21,6 +21,7 @@
 #include "core/mutex.h"
 #include "device/choice.h"
 #include "device/memory.h"
+#include "fabric/member.h"
 #include "fabric/transfer/endpoint_record.h"
 #include "fabric/transfer/pieces.h"
 #include "fabric/transfer/registration_table.h"
@@ -29,14 +30,9 @@
 
 namespace memspan::transfer {
 
-// A value.
-struct MappedAllocation {
-  std::byte* base = nullptr;
-  std::size_t bytes = 0;
-  std::shared_ptr<const void> holds;  // the mapping; shared with copies
-};
-// Registered allocations of a peer, mapped here, by number. Never changed once it is shared.
-using MappedAllocations = std::vector<std::pair<std::uint32_t, MappedAllocation>>;
+// Registered allocations of a peer, mapped here, by number. Their mappings are shared with copies.
+// Never changed once it is shared.
+using MappedAllocations = std::vector<std::pair<std::uint32_t, OpenedPointer>>;
 // Regions of a remote peer, by base. Never changed once it is shared.
 using KnownExtents = std::vector<RegionExtent>;
 
@@ -175,5 +171,14 @@ class Peer {
   std::atomic<Clock::rep> looked_at_{0};  // the process, last
   std::atomic<std::uint64_t> waited_in_vain_{0};
 };
+
+// Reach the record's endpoint. attach_near() asks the broker of its process: kTimeout, kAuth;
+// kPeerLost: it died; kStale: it has ended. attach_remote() finds the way to the process: kTimeout
+// when it does not answer.
+using AttachPeer = Result<std::shared_ptr<Peer>>(std::shared_ptr<Member> member,
+                                                 EndpointRecord record, std::function<void()> ended,
+                                                 Deadline deadline);
+AttachPeer attach_near;
+AttachPeer attach_remote;
 
 }  // namespace memspan::transfer

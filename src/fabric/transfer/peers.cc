@@ -6,9 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "fabric/transfer/endpoint_name.h"
-#include "fabric/transfer/near_peer.h"
-#include "fabric/transfer/remote_endpoint.h"
+#include "fabric/transfer/endpoint_record.h"
 
 namespace memspan::transfer {
 namespace {
@@ -108,7 +106,7 @@ Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name, Waiting wai
                                 : member_->choose_transport(record.who, {"cma", "message"});
   if (!transport.is_ok())
     return transport.status().annotate(fmt::format("reaching endpoint {}", name));
-  const auto attach_to = *transport == "cma" ? NearPeer::attach : RemoteEndpoint::attach;
+  const auto attach_to = *transport == "cma" ? attach_near : attach_remote;
   auto peer = attach_to(
       member_, record, [down = on_peer_down_, name] { (*down)(name); }, deadline);
   if (!peer.is_ok()) return peer;

@@ -26,10 +26,13 @@ class Peers {
   // `down` gets the name of a peer that has ended, once for each life, on any thread; it does not
   // wait. Peers that others still use may call it after the end of this object.
   using OnPeerDown = std::function<void(const std::string& name)>;
-  Peers(std::shared_ptr<Member> member, Role role, Duration patience, OnPeerDown on_peer_down)
+  // `registrations`: how often this endpoint has registered something. Outlives it.
+  Peers(std::shared_ptr<Member> member, Role role, Duration patience,
+        const std::atomic<std::uint64_t>& registrations, OnPeerDown on_peer_down)
       : member_(std::move(member)),
         role_(role),
         patience_(patience),
+        registrations_(registrations),
         on_peer_down_(std::make_shared<const OnPeerDown>(std::move(on_peer_down))),
         renewal_(member_->add_renewal({.renew = {}, .settle = [this] { settle(); }})) {}
   ~Peers();
@@ -48,10 +51,9 @@ class Peers {
   // How long find() takes at most.
   static constexpr Duration kPatience = std::chrono::seconds(5);
 
-  // This endpoint has registered something. If programs register at both ends and then begin, the
-  // peer's registration is about to come, so a transfer to unregistered memory waits for it.
-  void note_registration() { registrations_.fetch_add(1, std::memory_order_relaxed); }
-  // How long it waits. 0 if this endpoint has registered nothing since it last waited in vain.
+  // If programs register at both ends and then begin, the peer's registration is about to come, so
+  // a transfer to unregistered memory waits for it: so long. 0 if this endpoint has registered
+  // nothing since it last waited in vain.
   Duration patience_with(Peer& peer) const {
     const bool is_over = peer.waited_in_vain().load(std::memory_order_relaxed) ==
                          registrations_.load(std::memory_order_relaxed);
@@ -131,7 +133,7 @@ class Peers {
   const std::shared_ptr<Member> member_;
   const Role role_;
   const Duration patience_;
-  std::atomic<std::uint64_t> registrations_{0};
+  const std::atomic<std::uint64_t>& registrations_;
   const std::shared_ptr<const OnPeerDown> on_peer_down_;  // shared with the peers
   const std::shared_ptr<Known> known_ = std::make_shared<Known>();
   Recent recent_;

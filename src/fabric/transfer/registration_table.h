@@ -17,7 +17,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/pages.h"
+#include "core/status.h"
 #include "device/reservation.h"
 #include "node/event_count.h"
 
@@ -131,5 +133,19 @@ class RegistrationTable {
   std::uint32_t used_ = 0;
   std::uint64_t last_stamp_ = 0;
 };
+
+// The words of an endpoint that its peers add to, and waiting for them.
+
+// kInvalidArgument when there is no such counter.
+Status check_counter(std::uint32_t counter);
+
+// A process that sees the sum sees all earlier moves. For any process that has the table.
+void add_to_counter(table_layout::Counters& counters, std::uint32_t counter, std::uint64_t value);
+std::uint64_t read_counter(const table_layout::Counters& counters, std::uint32_t counter);
+// Waits until the counter is `value` or more. kTimeout reports the counter. kUnavailable: a thread
+// set `is_over` and called ring_counters().
+Status wait_for_counter(table_layout::Counters& counters, std::uint32_t counter,
+                        std::uint64_t value, const std::atomic<bool>& is_over, Deadline deadline);
+void ring_counters(table_layout::Counters& counters);
 
 }  // namespace memspan::transfer

@@ -17,8 +17,8 @@
 #include "device/choice.h"
 #include "device/host/copy.h"
 #include "device/host/guarded_copy.h"
-#include "fabric/transfer/endpoint_name.h"
-#include "fabric/transfer/transfer_counters.h"
+#include "fabric/transfer/endpoint_record.h"
+#include "fabric/transfer/registration_table.h"
 
 namespace memspan::transfer {
 namespace {
@@ -59,15 +59,9 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
                                               std::move(worker), patience));
   MEMSPAN_TRY_ASSIGN(made->listed_, ListedMember::list(MemberKind::kEndpoint, normal, 0, 1),
                      "making an endpoint");
-  std::vector<Fd> descriptors;
-  {
-    MutexLock lock(made->mutex_);
-    MEMSPAN_TRY_ASSIGN(Fd pages, made->table_.pages().duplicate(), "making an endpoint");
-    descriptors.push_back(std::move(pages));
-  }
-  MEMSPAN_TRY_ASSIGN(Fd notifications_end, made->notifications_.sending_end(),
-                     "making an endpoint");
-  descriptors.push_back(std::move(notifications_end));
+  std::vector<Fd> descriptors(2);
+  MEMSPAN_TRY_ASSIGN(descriptors[0], made->memory_.pages().duplicate(), "making an endpoint");
+  MEMSPAN_TRY_ASSIGN(descriptors[1], made->notifications_.sending_end(), "making an endpoint");
   MEMSPAN_PASS(
       made->member_->broker().publish(made->record_.published_name(), std::move(descriptors)));
   made->member_->services().add(
@@ -84,32 +78,17 @@ Endpoint::Endpoint(std::shared_ptr<Member> member, EndpointRecord record, Regist
     : member_(std::move(member)),
       record_(std::move(record)),
       notifications_(std::move(notifications)),
-      adopted_(*member_, record_, table_for_adopted()),
-      table_(std::move(table)),
-      counters_(table_.pages().counters()),
-      registrations_(table_),
-      of_device_(other_device(), *member_, record_, registrations_),
-      exposed_(table_.pages()),
+      memory_(member_->broker(), record_, std::move(table)),
       worker_(std::move(worker)),
       peers_(std::make_unique<Peers>(
-          member_, record_.role, patience,
+          member_, record_.role, patience, memory_.changes(),
           [worker = worker_](const std::string& peer) { worker->note_peer_down(peer); })) {}
 
 Endpoint::~Endpoint() {
   member_->services().remove(record_.published_name());
-  {
-    MutexLock lock(mutex_);
-    table_.close();
-    exposed_.retract_all();
-    for (const auto& [address, allocation] : allocations_)
-      member_->broker().retract(record_.allocation_name(allocation.number));
-  }
+  memory_.close();
   worker_->end();
   peers_.reset();
-  {
-    MutexLock registering(registering_);
-    adopted_.remove_all();
-  }
   member_->broker().retract(record_.published_name());
   if (name_ == nullptr) return;
   KeyValueStore& store = member_->store();
@@ -124,132 +103,11 @@ Endpoint::~Endpoint() {
         [&](const Deadline& deadline) { return store.remove(key, deadline).status(); });
 }
 
-Status Endpoint::add(std::uint64_t base, std::uint64_t bytes) {
-  peers_->note_registration();
-  MutexLock registering(registering_);
-  MEMSPAN_PASS_ASSIGN(auto counted, adopted_.count(base, bytes));
-  if (counted) return Status::ok();
-  MutexLock lock(mutex_);
-  return of_device_.concerns(base) ? of_device_.add(base, bytes) : registrations_.add(base, bytes);
-}
-
-Status Endpoint::add_joined(std::span<const Range> ranges) {
-  peers_->note_registration();
-  MutexLock registering(registering_);
-  for (const Range& range : ranges) MEMSPAN_PASS(adopted_.check_apart(range.base, range.bytes));
-  MutexLock lock(mutex_);
-  const auto is_of_device = [this](const Range& range) MEMSPAN_REQUIRES(mutex_) {
-    return of_device_.concerns(range.base);
-  };
-  const auto count = std::count_if(ranges.begin(), ranges.end(), is_of_device);
-  if (count == 0) return registrations_.add_joined(ranges);
-  if (static_cast<std::size_t>(count) != ranges.size())
-    return {Code::kInvalidArgument, "memory of the host and of a device in one registration"};
-  return of_device_.add_all(ranges);
-}
-
-Status Endpoint::add_adopted(std::uint64_t base, std::uint64_t bytes) {
-  MEMSPAN_PASS(check_range(base, bytes));
-  peers_->note_registration();
-  MutexLock registering(registering_);
-  return adopted_.add(base, bytes);
-}
-
-AdoptedRegistrations::Table Endpoint::table_for_adopted() {
-  return {.check =
-              [this](const Range& range) {
-                MutexLock lock(mutex_);
-                if (of_device_.concerns(range.base))
-                  return Status(
-                      Code::kNotSupported,
-                      "memory of a device has no pages to adopt, and needs none: register "
-                      "it as it is");
-                return registrations_.check_apart(range.base, range.bytes);
-              },
-          .add =
-              [this](const Range& range) {
-                MutexLock lock(mutex_);
-                return registrations_.add_allocation(range);
-              },
-          .remove =
-              [this](const Range& range, std::uint32_t slot) {
-                MutexLock lock(mutex_);
-                registrations_.remove_allocation(slot);
-                exposed_.retract_removed(range.base);
-              }};
-}
-
-void Endpoint::leave_adopted_pages() {
-  MutexLock registering(registering_);
-  adopted_.leave_pages();
-}
-
-Status Endpoint::remove(std::uint64_t base) {
-  MutexLock registering(registering_);
-  if (Status status = adopted_.remove(base); status.code() != Code::kNotFound) return status;
-  MutexLock lock(mutex_);
-  Status status = of_device_.remove(base) ? Status::ok() : registrations_.remove(base);
-  exposed_.retract_removed(base);
-  return status;
-}
-
-Result<void*> Endpoint::allocate(std::size_t bytes) {
-  MEMSPAN_PASS_ASSIGN(auto memory, RegisteredAllocation::allocate(bytes));
-  std::byte* const base = memory.base();
-  MutexLock lock(mutex_);
-  const std::uint32_t number = ++last_allocation_;
-  MEMSPAN_PASS(publish_allocation(memory, number));
-  auto slot = registrations_.add_allocation(
-      Range{.base = reinterpret_cast<std::uint64_t>(base), .bytes = bytes, .allocation = number});
-  if (!slot.is_ok()) {
-    member_->broker().retract(record_.allocation_name(number));
-    return slot.status();
-  }
-  peers_->note_registration();
-  allocations_.emplace(base, Allocation{std::move(memory), number, *slot});
-  return static_cast<void*>(base);
-}
-
-Result<void*> Endpoint::allocate_of_device(std::size_t bytes) {
-  Device* const device = other_device();
-  if (device == nullptr) return allocate(bytes);
-  if (bytes == 0) return Status(Code::kInvalidArgument, "invalid capacity, which is 0");
-  MEMSPAN_TRY_ASSIGN(std::shared_ptr<std::byte> memory,
-                     device->allocate_mapped(bytes, "memspan-trans"), "making device memory");
-  std::byte* const base = memory.get();
-  MutexLock lock(mutex_);
-  MEMSPAN_PASS(of_device_.add_allocation(reinterpret_cast<std::uint64_t>(base), bytes));
-  peers_->note_registration();
-  device_memory_.emplace(base, std::move(memory));
-  return static_cast<void*>(base);
-}
-
-Status Endpoint::publish_allocation(RegisteredAllocation& memory, std::uint32_t number) {
-  std::vector<Fd> descriptors;
-  descriptors.push_back(memory.take_descriptor());
-  return member_->broker().publish(record_.allocation_name(number), std::move(descriptors));
-}
-
 Result<std::string> Endpoint::answer(std::string_view request) {
   MEMSPAN_PASS_ASSIGN(auto asked, decode_endpoint_request(request));
-  return asked.notify ? answer_notify(*asked.notify) : answer_resolve(asked.resolve);
-}
-
-Result<std::string> Endpoint::answer_resolve(const std::vector<Piece>& pieces) {
+  if (asked.notify) return answer_notify(*asked.notify);
   MEMSPAN_PASS_ASSIGN(auto access, member_->remote_access());
-  ResolveAnswer answer;
-  std::set<const ExposedRegion*> told;
-  MutexLock lock(mutex_);
-  for (const Piece& piece : pieces) {
-    auto extent = exposed_.find(*access, piece.remote, piece.bytes);
-    if (extent.code() == Code::kNotFound) {
-      answer.refusal = extent.status().message();
-      break;
-    }
-    if (!extent.is_ok()) return extent.status();
-    if (told.insert(extent->region).second)
-      answer.extents.push_back({extent->base, extent->region->describe()});
-  }
+  MEMSPAN_PASS_ASSIGN(auto answer, memory_.resolve(*access, asked.resolve));
   return encode(answer);
 }
 
@@ -262,7 +120,7 @@ Result<std::string> Endpoint::answer_notify(const Notify& notify) {
     if (status.code() == Code::kTimeout) return Status(Code::kUnavailable, status.message());
     if (!status.is_ok()) return status;
   }
-  if (action.counter) add_to_counter(counters_, *action.counter, action.value);
+  if (action.counter) add_to_counter(counters(), *action.counter, action.value);
   return std::string();
 }
 
@@ -270,32 +128,6 @@ Status Endpoint::reach(std::string_view peer) {
   const EndsWith ends(is_ending_, kDestroyed);
   const auto found = peers_->find(peer);
   return found.is_ok() ? (*found)->ask() : found.status();
-}
-
-bool Endpoint::release_of_device(const void* address) {
-  std::map<const void*, std::shared_ptr<std::byte>>::node_type memory;  // ends without the lock
-  MutexLock lock(mutex_);
-  memory = device_memory_.extract(address);
-  if (memory.empty()) return false;
-  const auto base = reinterpret_cast<std::uint64_t>(address);
-  of_device_.remove_allocation(base);
-  exposed_.retract_removed(base);
-  return true;
-}
-
-Status Endpoint::release(const void* address) {
-  if (release_of_device(address)) return Status::ok();
-  std::map<const void*, Allocation>::node_type allocation;  // ends without the lock
-  MutexLock lock(mutex_);
-  allocation = allocations_.extract(address);
-  if (allocation.empty())
-    return {Code::kInvalidArgument,
-            fmt::format("invalid address, which is {}: no memory of this endpoint begins there",
-                        address)};
-  registrations_.remove_allocation(allocation.mapped().slot);
-  exposed_.retract_removed(reinterpret_cast<std::uint64_t>(address));
-  member_->broker().retract(record_.allocation_name(allocation.mapped().number));
-  return Status::ok();
 }
 
 Status Endpoint::submit(Direction direction, std::string_view peer, const Pieces& pieces,
@@ -351,14 +183,9 @@ Status Endpoint::wait_for_registration(Peer& peer, CopyEngine& engine, Status re
   return refusal;
 }
 
-Status Endpoint::wait_for_counter(std::uint32_t counter, std::uint64_t value,
-                                  Deadline deadline) const {
-  return transfer::wait_for_counter(counters_, counter, value, is_ending_, deadline);
-}
-
 void Endpoint::end_waits() {
   is_ending_.store(true, std::memory_order_seq_cst);
-  ring_counters(counters_);
+  ring_counters(counters());
   notifications_.end();
 }
 
