@@ -33,24 +33,20 @@ std::string presence_key(std::uint64_t session) {
 
 }  // namespace
 
-Result<std::shared_ptr<Member>> Member::join(const StoreAccess& access, Deadline deadline) {
+Result<std::shared_ptr<Member>> Member::join(const StoreAccess& access, AfterLoss after_loss,
+                                             Deadline deadline) {
   MEMSPAN_TRY_ASSIGN(auto allowed, AllowedTransports::from_environment(), "joining a store");
   MEMSPAN_TRY_ASSIGN(auto broker, DescriptorBroker::open(), "joining a store");
-  MEMSPAN_PASS_ASSIGN(auto store, connect_store(access, deadline));
-  return std::shared_ptr<Member>(new Member(std::move(allowed), std::move(broker), std::move(store),
-                                            nullptr, Host::own(), access.endpoint.first()));
-}
-
-Result<std::shared_ptr<Member>> Member::join_for_good(const StoreAccess& access,
-                                                      Deadline deadline) {
-  MEMSPAN_TRY_ASSIGN(auto allowed, AllowedTransports::from_environment(), "joining a store");
-  MEMSPAN_TRY_ASSIGN(auto broker, DescriptorBroker::open(), "joining a store");
-  MEMSPAN_PASS_ASSIGN(auto first, connect_store(access, deadline));
-  const auto again = [access](Deadline until) { return connect_store_once(access, until); };
-  MEMSPAN_PASS_ASSIGN(
-      auto store, ReconnectingStore::start(
-                      std::move(first), {.connect = again, .where = access.endpoint.to_string()}));
-  ReconnectingStore* const reconnecting = store.get();
+  MEMSPAN_PASS_ASSIGN(std::unique_ptr<KeyValueStore> store, connect_store(access, deadline));
+  ReconnectingStore* reconnecting = nullptr;
+  if (after_loss == AfterLoss::kReconnects) {
+    const auto again = [access](Deadline until) { return connect_store_once(access, until); };
+    MEMSPAN_PASS_ASSIGN(
+        auto made, ReconnectingStore::start(
+                       std::move(store), {.connect = again, .where = access.endpoint.to_string()}));
+    reconnecting = made.get();
+    store = std::move(made);
+  }
   return std::shared_ptr<Member>(new Member(std::move(allowed), std::move(broker), std::move(store),
                                             reconnecting, Host::own(), access.endpoint.first()));
 }

@@ -39,16 +39,20 @@
 
 namespace memspan {
 
+// The effect of a lost store on a member.
+enum class AfterLoss {
+  kEnds,        // it is of no use any more
+  kReconnects,  // it connects again whenever the store is lost: store() is a ReconnectingStore
+};
+
 // Thread-safe. Must outlive its users. The last user ends the connection, and the store then drops
 // what it keeps for this process.
 class Member {
  public:
   // Connects, as connect_store() does. kInvalidArgument: MEMSPAN_TRANSPORT names an unknown
   // transport.
-  static Result<std::shared_ptr<Member>> join(const StoreAccess& access, Deadline deadline);
-  // As join(), but reconnects whenever the store is lost: store() is a ReconnectingStore.
-  static Result<std::shared_ptr<Member>> join_for_good(const StoreAccess& access,
-                                                       Deadline deadline);
+  static Result<std::shared_ptr<Member>> join(const StoreAccess& access, AfterLoss after_loss,
+                                              Deadline deadline);
   ~Member();
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;

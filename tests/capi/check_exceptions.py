@@ -28,9 +28,9 @@ CATCHING = {
     "polling.cc": ["note_look"],
     "slow_path.cc": ["put_slow_path", "get_slow_path", "atomic_slow_path"],
     "smem/bm.h": ["with_pool"],
-    "smem/endpoints.h": ["with_endpoint"],
-    "smem/shm.h": ["with_space"],
-    "smem/transfer.cc": ["with_request"],
+    "smem/shm.cc": ["with_space"],
+    "smem/stream_calls.cc": ["with_stream", "with_event"],
+    "smem/endpoints.h": ["with_endpoint", "with_request"],
     "strided.h": ["put_strided", "get_strided"],
     "wait_sets.h": ["wait_until"],
 }
@@ -50,7 +50,7 @@ EXPORT = re.compile(r"\bMEMSPAN_(?:EXPORT|EXTENSION)\b|\bMEMSPAN_(?:PROFILED|FLA
                     r"\b__attribute__\(\(visibility\(\"default\"\)\)\)")
 CALL = re.compile(r"\b([a-zA-Z_]\w*)(?:<[\w:, ]*>)?\(")
 OTHERS = re.compile(r"p?shmem_|aclshmemx?_|smem_|memspan_|MEMSPAN_SET$|(?:Strides|Signal|ActiveSet|SameValue)$|k[A-Z]")
-GUARD = re.compile(r"\bwith_(?:group|message|pool|space|request|endpoint)\(")
+GUARD = re.compile(r"\bwith_(?:group|message|pool|space|request|endpoint|stream|event)\(")
 
 
 def without_comments(text):

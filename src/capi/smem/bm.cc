@@ -8,9 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "capi/smem/config_store.h"
 #include "capi/smem/fork_aware_singleton.h"
-#include "capi/smem/number_of.h"
+#include "capi/smem/members.h"
 #include "capi/smem/rank_binding.h"
 #include "capi/smem/tls_config.h"
 #include "capi/store_security.h"
@@ -149,12 +148,11 @@ Result<std::unique_ptr<BigMemory>> make_pool(std::uint32_t id,
       return invalid(
           fmt::format("share memory flag set, but input fd invalid: {}", option.dramShmFd));
   }
-  MEMSPAN_PASS_ASSIGN(auto pool, Pool::create(membership.member, std::move(options),
-                                              Deadline::after(membership.create_limit)));
   auto memory = std::make_unique<BigMemory>();
+  MEMSPAN_PASS_ASSIGN(memory->pool, Pool::create(membership.member, std::move(options),
+                                                 Deadline::after(membership.create_limit)));
   memory->id = id;
   memory->limit = membership.limit;
-  memory->pool = std::move(pool);
   return memory;
 }
 
@@ -181,17 +179,15 @@ bool destroy_pool(const void* handle) {
 }
 
 std::int32_t join(const char* call, smem_bm_t handle, void** address) {
-  return with_pool(call, handle, [&](BigMemory& memory) {
+  const auto join = [&](BigMemory& memory) {
     Pool& pool = *memory.pool;
-    const Status status = pool.join(Deadline::after(memory.limit));
-    if (status.code() == Code::kUnavailable)
-      return smem_failure(call, SMEM_DUPLICATED, status.message());
-    if (!status.is_ok()) return smem_result(call, status);
+    MEMSPAN_PASS(pool.join(memory.deadline()));
     const RangeKind kind =
         pool.windows(RangeKind::kHost).bytes() > 0 ? RangeKind::kHost : RangeKind::kDevice;
     if (address != nullptr) *address = pool.windows(kind).begin_of(pool.rank());
-    return SMEM_OK;
-  });
+    return Status::ok();
+  };
+  return with_pool(call, handle, join, SMEM_DUPLICATED);
 }
 
 std::optional<RangeKind> kind_of(smem_bm_mem_type type) {
@@ -200,9 +196,8 @@ std::optional<RangeKind> kind_of(smem_bm_mem_type type) {
   return std::nullopt;
 }
 
-void bad_type(const char* call, smem_bm_mem_type type) {
-  smem_failure(call, SMEM_INVALID_PARAM,
-               fmt::format("input mem type is invalid, memType: {}", static_cast<int>(type)));
+Status bad_type(smem_bm_mem_type type) {
+  return invalid(fmt::format("input mem type is invalid, memType: {}", static_cast<int>(type)));
 }
 
 }  // namespace
@@ -291,44 +286,35 @@ __attribute__((visibility("default"))) int32_t smem_bm_join(smem_bm_t handle,
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_bm_leave(smem_bm_t handle, [[maybe_unused]] uint32_t flags) {
-  return with_pool(__func__, handle, [](BigMemory& memory) {
-    return smem_result("smem_bm_leave", memory.pool->leave(Deadline::after(memory.limit)));
-  });
+  return with_pool(__func__, handle,
+                   [](BigMemory& memory) { return memory.pool->leave(memory.deadline()); });
 }
 
 MEMSPAN_EXPORT uint64_t smem_bm_get_local_mem_size_by_mem_type(smem_bm_t handle,
                                                                smem_bm_mem_type memType) {
   std::uint64_t bytes = 0;
   with_pool(__func__, handle, [&](BigMemory& memory) {
-    if (const auto kind = kind_of(memType))
-      bytes = memory.pool->contribution(*kind).bytes;
-    else
-      bad_type("smem_bm_get_local_mem_size_by_mem_type", memType);
-    return SMEM_OK;
+    const auto kind = kind_of(memType);
+    if (!kind) return bad_type(memType);
+    bytes = memory.pool->contribution(*kind).bytes;
+    return Status::ok();
   });
   return bytes;
 }
 
 MEMSPAN_EXPORT void* smem_bm_ptr_by_mem_type(smem_bm_t handle, smem_bm_mem_type memType,
                                              uint16_t peerRankId) {
-  constexpr const char* kCall = "smem_bm_ptr_by_mem_type";
   void* address = nullptr;
-  with_pool(kCall, handle, [&](BigMemory& memory) {
-    if (memType != SMEM_MEM_TYPE_HOST && memType != SMEM_MEM_TYPE_DEVICE) {
-      bad_type(kCall, memType);
-      return SMEM_OK;
-    }
+  with_pool(__func__, handle, [&](BigMemory& memory) {
+    if (memType != SMEM_MEM_TYPE_HOST && memType != SMEM_MEM_TYPE_DEVICE) return bad_type(memType);
     const RankWindows& windows = memory.pool->windows(*kind_of(memType));
     if (peerRankId >= memory.pool->ranks())
-      return smem_failure(
-          kCall, SMEM_INVALID_PARAM,
-          fmt::format("invalid param, peerRankId too large: {}, allowed are 0 to {}", peerRankId,
-                      memory.pool->ranks() - 1));
+      return invalid(fmt::format("invalid param, peerRankId too large: {}, allowed are 0 to {}",
+                                 peerRankId, memory.pool->ranks() - 1));
     if (windows.bytes() == 0)
-      return smem_failure(kCall, SMEM_INVALID_PARAM,
-                          "the pool has no memory of that type: its largest size is 0");
+      return invalid("the pool has no memory of that type: its largest size is 0");
     address = windows.begin_of(peerRankId);
-    return SMEM_OK;
+    return Status::ok();
   });
   return address;
 }
@@ -338,26 +324,48 @@ MEMSPAN_EXPORT uint32_t smem_bm_get_rank_id_by_gva(smem_bm_t handle, void* gva) 
   with_pool(__func__, handle, [&](BigMemory& memory) {
     PoolPlace place;
     if (find_place(*memory.pool, gva, place)) rank = place.rank;
-    return SMEM_OK;
+    return Status::ok();
   });
   return rank;
 }
 
 MEMSPAN_EXPORT int32_t smem_bm_register_user_mem(smem_bm_t handle, uint64_t addr, uint64_t size) {
-  return with_pool(__func__, handle, [&](BigMemory& memory) {
-    const Status status = memory.user_memory.add(addr, size);
-    if (status.code() == Code::kUnavailable)
-      return smem_failure("smem_bm_register_user_mem", SMEM_RES_IN_USE, status.message());
-    return smem_result("smem_bm_register_user_mem", status);
-  });
+  return with_pool(
+      __func__, handle, [&](BigMemory& memory) { return memory.user_memory.add(addr, size); },
+      SMEM_RES_IN_USE);
 }
 
 MEMSPAN_EXPORT int32_t smem_bm_unregister_user_mem(smem_bm_t handle, uint64_t addr) {
   return with_pool(__func__, handle, [&](BigMemory& memory) {
-    if (addr == 0)
-      return smem_failure("smem_bm_unregister_user_mem", SMEM_INVALID_PARAM,
-                          "invalid param, addr eq 0");
+    if (addr == 0) return invalid("invalid param, addr eq 0");
     memory.user_memory.remove(addr);
-    return SMEM_OK;
+    return Status::ok();
+  });
+}
+
+// ---- the functions of memspan/pool.h
+
+MEMSPAN_EXPORT int32_t memspan_pool_wait_members(smem_bm_t pool, uint32_t count,
+                                                 uint32_t timeout_ms) {
+  const char* const call = __func__;
+  const Deadline deadline = deadline_of(timeout_ms);
+  return with_pool(call, pool, [&](BigMemory& memory) {
+    const std::uint32_t ranks = memory.pool->ranks();
+    return smem_result_of_turn(
+        call, count == 0 || count > ranks
+                  ? invalid(fmt::format("count is {}, allowed are 1 to {}", count, ranks))
+                  : memory.pool->await_members(count, deadline));
+  });
+}
+
+MEMSPAN_EXPORT int32_t memspan_pool_wait_rank(smem_bm_t pool, uint32_t rank, uint32_t timeout_ms) {
+  const char* const call = __func__;
+  const Deadline deadline = deadline_of(timeout_ms);
+  return with_pool(call, pool, [&](BigMemory& memory) {
+    const std::uint32_t ranks = memory.pool->ranks();
+    return smem_result_of_turn(
+        call, rank >= ranks
+                  ? invalid(fmt::format("rank is {}, allowed are 0 to {}", rank, ranks - 1))
+                  : memory.pool->await_member(rank, deadline));
   });
 }

@@ -35,9 +35,9 @@ template <typename Action>
 std::int32_t with_cache(const char* call, smem_bm_t pool, Action action) {
   return with_pool(call, pool, [&](BigMemory& memory) {
     BlockCache* const cache = memory.blocks_ready.load(std::memory_order_acquire);
-    if (cache == nullptr)
-      return smem_failure(call, SMEM_NOT_STARTED, "memspan_kv_start() was not called for the pool");
-    return smem_result(call, action(*cache));
+    return cache != nullptr
+               ? action(*cache)
+               : Status(Code::kUnavailable, "memspan_kv_start() was not called for the pool");
   });
 }
 
@@ -89,16 +89,17 @@ using namespace memspan;
 using namespace memspan::capi;
 
 MEMSPAN_EXPORT int32_t memspan_kv_start(smem_bm_t pool, uint32_t sections) {
-  return with_pool(__func__, pool, [&](BigMemory& memory) {
-    const MutexLock lock(memory.starting);
-    if (memory.blocks != nullptr)
-      return smem_failure("memspan_kv_start", SMEM_DUPLICATED, "the pool has its share already");
-    auto cache = BlockCache::create(*memory.pool, sections);
-    if (!cache.is_ok()) return smem_result("memspan_kv_start", cache.status());
-    memory.blocks = std::move(cache).value();
-    memory.blocks_ready.store(memory.blocks.get(), std::memory_order_release);
-    return std::int32_t{SMEM_OK};
-  });
+  return with_pool(
+      __func__, pool,
+      [&](BigMemory& memory) {
+        const MutexLock lock(memory.starting);
+        if (memory.blocks != nullptr)
+          return Status(Code::kUnavailable, "the pool has its share already");
+        MEMSPAN_PASS_ASSIGN(memory.blocks, BlockCache::create(*memory.pool, sections));
+        memory.blocks_ready.store(memory.blocks.get(), std::memory_order_release);
+        return Status::ok();
+      },
+      SMEM_DUPLICATED);
 }
 
 MEMSPAN_EXPORT int32_t memspan_kv_lookup(smem_bm_t pool, const memspan_kv_key_t* keys, size_t count,

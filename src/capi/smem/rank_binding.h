@@ -20,12 +20,12 @@ namespace memspan::capi {
 struct RankMembership {
   // Both shared with the objects that are being made; null when this process only hosts a store.
   std::shared_ptr<Member> member;
-  std::shared_ptr<const ClaimedRank> claim;
+  std::shared_ptr<const std::uint32_t> claim;  // the rank, which is given up at its end
   std::uint32_t ranks = 0;
   Duration create_limit = {};
   Duration limit = {};  // of operations that wait for others
 
-  std::uint32_t rank() const { return claim == nullptr ? UINT32_MAX : claim->number(); }
+  std::uint32_t rank() const { return claim == nullptr ? UINT32_MAX : *claim; }
 };
 
 // How many ranks there may be.
@@ -52,8 +52,12 @@ class RankBinding {
   }
   // Gives up the rank. Its objects have ended before.
   void uninit() MEMSPAN_EXCLUDES(mutex_);
-  std::optional<RankMembership> membership() MEMSPAN_EXCLUDES(mutex_);
-  // Claims the rank under this face's name; -1: the lowest that is free.
+  std::optional<RankMembership> membership() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return membership_;
+  }
+  // Claims the rank under this face's name; -1: the lowest that is free. kUnavailable when another
+  // member has it, kInvalidArgument when members give different numbers of ranks.
   Result<RankMembership> claim(std::shared_ptr<Member> member, int rank, std::uint32_t ranks,
                                Deadline deadline) const;
 
@@ -90,7 +94,10 @@ class RankBinding {
                           made.status().message());
   }
   // When its object has ended.
-  void free_id(std::uint32_t id) MEMSPAN_EXCLUDES(mutex_);
+  void free_id(std::uint32_t id) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    ids_.erase(id);
+  }
   // Why a handle names nothing, kept as the call's failure.
   std::int32_t no_such_object(const char* call, const void* handle) MEMSPAN_EXCLUDES(mutex_);
   // Keeps as the call's failure that this process has no rank.
@@ -98,7 +105,6 @@ class RankBinding {
 
  private:
   std::int32_t adopt(const char* call, Result<RankMembership> made) MEMSPAN_REQUIRES(mutex_);
-  bool give_up() MEMSPAN_EXCLUDES(mutex_);  // true when this process was a rank
   std::string why_not() const MEMSPAN_REQUIRES(mutex_);
   void* create_failure(const char* call, std::uint32_t id, std::int32_t code,
                        std::string_view why) const;

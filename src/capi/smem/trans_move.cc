@@ -134,15 +134,15 @@ using namespace memspan::capi;
 MEMSPAN_EXPORT int32_t smem_trans_write(smem_trans_t handle, const void* localAddr,
                                         const char* remoteUniqueId, void* remoteAddr,
                                         size_t dataSize) try {
-  return move_one("smem_trans_write", handle, Direction::kWrite, remoteUniqueId,
-                  const_cast<void*>(localAddr), remoteAddr, dataSize);
+  return move_one(__func__, handle, Direction::kWrite, remoteUniqueId, const_cast<void*>(localAddr),
+                  remoteAddr, dataSize);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_batch_write(smem_trans_t handle, const void* localAddrs[],
                                               const char* remoteUniqueId, void* remoteAddrs[],
                                               size_t dataSizes[], uint32_t batchSize) try {
-  return move({"smem_trans_batch_write", handle, Direction::kWrite, remoteUniqueId,
+  return move({__func__, handle, Direction::kWrite, remoteUniqueId,
                const_cast<void* const*>(localAddrs), remoteAddrs, dataSizes, batchSize});
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
@@ -150,16 +150,16 @@ MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int32_t smem_trans_read(smem_trans_t handle, void* localAddr,
                                        const char* remoteUniqueId, const void* remoteAddr,
                                        size_t dataSize) try {
-  return move_one("smem_trans_read", handle, Direction::kRead, remoteUniqueId, localAddr,
-                  remoteAddr, dataSize);
+  return move_one(__func__, handle, Direction::kRead, remoteUniqueId, localAddr, remoteAddr,
+                  dataSize);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_batch_read(smem_trans_t handle, void* localAddrs[],
                                              const char* remoteUniqueId, const void* remoteAddrs[],
                                              size_t dataSizes[], uint32_t batchSize) try {
-  return move({"smem_trans_batch_read", handle, Direction::kRead, remoteUniqueId, localAddrs,
-               remoteAddrs, dataSizes, batchSize});
+  return move({__func__, handle, Direction::kRead, remoteUniqueId, localAddrs, remoteAddrs,
+               dataSizes, batchSize});
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
@@ -167,18 +167,18 @@ MEMSPAN_EXPORT int32_t smem_trans_write_submit(smem_trans_t handle, const void* 
                                                const char* remoteUniqueId, void* remoteAddr,
                                                size_t dataSize, void* stream) try {
   void* const local = const_cast<void*>(localAddr);
-  return submit({"smem_trans_write_submit", handle, Direction::kWrite, remoteUniqueId, &local,
-                 &remoteAddr, &dataSize, 1},
-                stream);
+  return submit(
+      {__func__, handle, Direction::kWrite, remoteUniqueId, &local, &remoteAddr, &dataSize, 1},
+      stream);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_read_submit(smem_trans_t handle, void* localAddr,
                                               const char* remoteUniqueId, const void* remoteAddr,
                                               size_t dataSize, void* stream) try {
-  return submit({"smem_trans_read_submit", handle, Direction::kRead, remoteUniqueId, &localAddr,
-                 &remoteAddr, &dataSize, 1},
-                stream);
+  return submit(
+      {__func__, handle, Direction::kRead, remoteUniqueId, &localAddr, &remoteAddr, &dataSize, 1},
+      stream);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
@@ -186,7 +186,7 @@ MEMSPAN_EXPORT int32_t smem_trans_batch_write_submit(smem_trans_t handle, const 
                                                      const char* remoteUniqueId,
                                                      void* remoteAddrs[], size_t dataSizes[],
                                                      uint32_t batchSize, void* stream) try {
-  return submit({"smem_trans_batch_write_submit", handle, Direction::kWrite, remoteUniqueId,
+  return submit({__func__, handle, Direction::kWrite, remoteUniqueId,
                  const_cast<void* const*>(localAddrs), remoteAddrs, dataSizes, batchSize},
                 stream);
 }
@@ -196,8 +196,8 @@ MEMSPAN_EXPORT int32_t smem_trans_batch_read_submit(smem_trans_t handle, void* l
                                                     const char* remoteUniqueId,
                                                     const void* remoteAddrs[], size_t dataSizes[],
                                                     uint32_t batchSize, void* stream) try {
-  return submit({"smem_trans_batch_read_submit", handle, Direction::kRead, remoteUniqueId,
-                 localAddrs, remoteAddrs, dataSizes, batchSize},
+  return submit({__func__, handle, Direction::kRead, remoteUniqueId, localAddrs, remoteAddrs,
+                 dataSizes, batchSize},
                 stream);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
@@ -205,7 +205,7 @@ MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int32_t smem_trans_check_flags(uint32_t flags) try {
   if (flags == 0 || flags == COPY_EXTEND_FLAG) return SMEM_OK;
   return smem_failure(
-      "smem_trans_check_flags", SMEM_INVALID_PARAM,
+      __func__, SMEM_INVALID_PARAM,
       fmt::format("invalid flags, which is {:#x}: allowed are 0 and COPY_EXTEND_FLAG ({:#x})",
                   flags, COPY_EXTEND_FLAG));
 }

@@ -43,30 +43,6 @@ Status endpoint_is_gone() {
 
 }  // namespace
 
-Status Request::set_completion_action(const std::function<void(CompletionAction&)>& change) {
-  MutexLock lock(mutex_);
-  if (result_.kind == TransferResult::Kind::kPosted)
-    return {Code::kUnavailable, "the request is posted"};
-  change(completion_action_);
-  return Status::ok();
-}
-
-Status Request::set_on_complete(OnComplete on_complete) {
-  MutexLock lock(mutex_);
-  if (result_.kind == TransferResult::Kind::kPosted)
-    return {Code::kUnavailable, "the request is posted"};
-  on_complete_ = std::move(on_complete);
-  return Status::ok();
-}
-
-Status Request::set_patience(std::optional<Duration> patience) {
-  MutexLock lock(mutex_);
-  if (result_.kind == TransferResult::Kind::kPosted)
-    return {Code::kUnavailable, "the request is posted"};
-  patience_ = patience;
-  return Status::ok();
-}
-
 Result<int> Request::event() {
   MutexLock lock(mutex_);
   if (event_.is_valid()) return event_.descriptor();
@@ -86,7 +62,7 @@ Result<TransferResult> Request::wait(Deadline deadline) {
   MutexLock lock(mutex_);
   if (result_.kind == TransferResult::Kind::kReady)
     return Status(Code::kInvalidArgument, "the request was never posted");
-  const PostedRequest now{.number = last_posting_, .peer = {}, .cursor = {}};
+  const std::uint64_t now = last_posting_;
   while (is_posted(now))
     if (!wait_interruptibly(changed_, mutex_, deadline) && is_posted(now))
       return end_of_wait("timeout: the request is not over yet");
@@ -95,10 +71,9 @@ Result<TransferResult> Request::wait(Deadline deadline) {
 
 void Request::cancel() {
   MutexLock lock(mutex_);
-  const PostedRequest now{.number = last_posting_, .peer = {}, .cursor = {}};
-  if (is_posted(now)) cancelled_ = now.number;
-  while (is_touching_ && last_posting_ == now.number)
-    changed_.wait_until(mutex_, Deadline::never());
+  const std::uint64_t now = last_posting_;
+  if (is_posted(now)) cancelled_ = now;
+  while (is_touching_ && last_posting_ == now) changed_.wait_until(mutex_, Deadline::never());
   if (is_posted(now))
     conclude({.kind = TransferResult::Kind::kCancelled, .status = {}, .moved = result_.moved});
 }
@@ -111,19 +86,10 @@ void Request::wait_for_callback() {
 
 Result<std::uint64_t> Request::begin() {
   MutexLock lock(mutex_);
-  if (result_.kind == TransferResult::Kind::kPosted)
-    return Status(Code::kUnavailable, "the request is posted");
+  MEMSPAN_PASS(check_not_posted());
   result_ = {.kind = TransferResult::Kind::kPosted, .status = {}, .moved = 0};
   if (event_.is_valid()) event_.silence();
   return ++last_posting_;
-}
-
-bool Request::is_posted(const PostedRequest& posted) const {
-  return last_posting_ == posted.number && result_.kind == TransferResult::Kind::kPosted;
-}
-
-bool Request::is_current(const PostedRequest& posted) const {
-  return is_posted(posted) && cancelled_ != posted.number;
 }
 
 bool Request::is_wanted(const PostedRequest& posted) const {
@@ -172,9 +138,10 @@ bool Request::may_wait_for_store(PostedRequest& posted) {
 bool Request::may_wait(PostedRequest& posted, const Peers& peers) {
   MutexLock lock(mutex_);
   if (!posted.registered_by)
-    posted.registered_by = Deadline::after(patience_.value_or(peers.patience_with(*posted.peer)));
+    posted.registered_by =
+        Deadline::after(settings_.patience.value_or(peers.patience_with(*posted.peer)));
   if (!posted.registered_by->has_passed()) return true;
-  if (!patience_) peers.note_waited_in_vain(*posted.peer);
+  if (!settings_.patience) peers.note_waited_in_vain(*posted.peer);
   return false;
 }
 
@@ -196,7 +163,7 @@ Request::Progress Request::tell(PostedRequest& posted) {
   CompletionAction action;
   {
     MutexLock lock(mutex_);
-    action = completion_action_;
+    action = settings_.action;
   }
   Status status = posted.peer->notify(sender_, action);
   if (status.code() == Code::kTimeout) {
@@ -219,17 +186,17 @@ void Request::fail(const PostedRequest& posted, Status why) {
 
 // It is over only when nothing is touched any more.
 void Request::finish(const PostedRequest& posted, const TransferResult& result) {
-  OnComplete on_complete;
+  std::function<void(const TransferResult&)> on_complete;
   {
     MutexLock lock(mutex_);
     is_touching_ = false;
     changed_.notify_all();
     const bool was_interrupted =
         cancelled_ == posted.number && result.kind == TransferResult::Kind::kFailed;
-    if (!is_posted(posted) || was_interrupted) return;  // cancel() concludes it
+    if (!is_posted(posted.number) || was_interrupted) return;  // cancel() concludes it
     conclude(result);
-    if (!on_complete_) return;
-    on_complete = on_complete_;
+    if (!settings_.on_complete) return;
+    on_complete = settings_.on_complete;
     calling_ = std::this_thread::get_id();
   }
   on_complete(result);
@@ -262,7 +229,7 @@ Status Worker::post(const std::shared_ptr<Request>& request, Peers& peers) {
   MutexLock lock(mutex_);
   MEMSPAN_PASS(need_thread());
   MEMSPAN_TRY_ASSIGN(const std::uint64_t posting, request->begin(), "posting");
-  queue_.push_back({request, &peers, PostedRequest{.number = posting, .peer = {}, .cursor = {}}});
+  queue_.push_back({request, &peers, PostedRequest{.number = posting}});
   wake_.ring();
   return Status::ok();
 }

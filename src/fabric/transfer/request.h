@@ -37,10 +37,10 @@ struct TransferResult {
 // One posting, as the worker carries it out.
 struct PostedRequest {
   std::uint64_t number = 0;
-  std::shared_ptr<Peer> peer;                  // once it has begun
+  std::shared_ptr<Peer> peer = {};             // once it has begun
   std::optional<Deadline> registered_by = {};  // once it waits for a registration
   std::optional<Deadline> found_by = {};       // once it waits for a store that is away
-  Cursor cursor;
+  Cursor cursor = {};
 };
 
 // Thread-safe.
@@ -53,18 +53,25 @@ class Request {
         peer_name_(std::move(peer)),
         pieces_(std::move(pieces)) {}
 
-  // kUnavailable while it is posted.
-  Status set_completion_action(const std::function<void(CompletionAction&)>& change)
-      MEMSPAN_EXCLUDES(mutex_);
   // The bytes of all its pieces, counted at each call.
   std::uint64_t bytes() const { return bytes_of(*pieces_); }
-  // Called on the worker's thread when it is over, but not when it was cancelled. It may post the
-  // request again. Empty: no call.
-  using OnComplete = std::function<void(const TransferResult&)>;
-  Status set_on_complete(OnComplete on_complete) MEMSPAN_EXCLUDES(mutex_);
-  // How long each posting waits for what the peer has not registered yet; none: as
-  // Peers::patience_with() says. kUnavailable while it is posted.
-  Status set_patience(std::optional<Duration> patience) MEMSPAN_EXCLUDES(mutex_);
+  struct Settings {
+    CompletionAction action;
+    // Called on the worker's thread when it is over, but not when it was cancelled. It may post the
+    // request again. Empty: no call.
+    std::function<void(const TransferResult&)> on_complete;
+    // How long each posting waits for what the peer has not registered yet; none: as
+    // Peers::patience_with() says.
+    std::optional<Duration> patience;
+  };
+  // Calls change(settings). kUnavailable while it is posted.
+  template <typename Change>
+  Status set(Change change) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    MEMSPAN_PASS(check_not_posted());
+    change(settings_);
+    return Status::ok();
+  }
   // A descriptor that is readable from when it is over until it is posted again. Borrowed.
   Result<int> event() MEMSPAN_EXCLUDES(mutex_);
 
@@ -89,9 +96,17 @@ class Request {
   void fail(const PostedRequest& posted, Status why) MEMSPAN_EXCLUDES(mutex_);
 
  private:
-  // Posted, and so far not over; current: not being cancelled either.
-  bool is_posted(const PostedRequest& posted) const MEMSPAN_REQUIRES(mutex_);
-  bool is_current(const PostedRequest& posted) const MEMSPAN_REQUIRES(mutex_);
+  Status check_not_posted() const MEMSPAN_REQUIRES(mutex_) {
+    if (result_.kind != TransferResult::Kind::kPosted) return Status::ok();
+    return {Code::kUnavailable, "the request is posted"};
+  }
+  // That posting is so far not over; current: not being cancelled either.
+  bool is_posted(std::uint64_t number) const MEMSPAN_REQUIRES(mutex_) {
+    return last_posting_ == number && result_.kind == TransferResult::Kind::kPosted;
+  }
+  bool is_current(const PostedRequest& posted) const MEMSPAN_REQUIRES(mutex_) {
+    return is_posted(posted.number) && cancelled_ != posted.number;
+  }
   // False: it is over, or being cancelled. Otherwise the buffers, or the peer, are touched from now
   // on.
   bool begin_to_touch(const PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
@@ -111,10 +126,8 @@ class Request {
   mutable Mutex mutex_;
   ConditionVariable changed_;
   TransferResult result_ MEMSPAN_GUARDED_BY(mutex_);
-  CompletionAction completion_action_ MEMSPAN_GUARDED_BY(mutex_);
+  Settings settings_ MEMSPAN_GUARDED_BY(mutex_);
   TransferResult last_result_ MEMSPAN_GUARDED_BY(mutex_);  // of the last posting that is over
-  std::optional<Duration> patience_ MEMSPAN_GUARDED_BY(mutex_);
-  OnComplete on_complete_ MEMSPAN_GUARDED_BY(mutex_);
   WakeEvent event_ MEMSPAN_GUARDED_BY(mutex_);
   std::uint64_t last_posting_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::uint64_t cancelled_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // the posting that is to end
