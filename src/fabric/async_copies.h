@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <list>
-#include <memory>
+#include <map>
 #include <set>
 
 #include "core/clock.h"
@@ -25,30 +25,31 @@ class AsyncCopies {
   AsyncCopies& operator=(const AsyncCopies&) = delete;
 
   // Not ordered with earlier copies. `ranks`: whose memory it copies, for messages.
-  Status begin(std::set<std::uint32_t> ranks, std::function<Status()> copy);
+  Status begin(std::set<std::uint32_t> ranks, std::function<Status()> copy)
+      MEMSPAN_EXCLUDES(mutex_);
   // Waits until all copies of this thread are done. Returns their first failure and forgets it.
   // kTimeout names the ranks and leaves the copies running. Ok if the thread has none.
-  Status wait(Deadline deadline);
+  Status wait(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
 
  private:
-  // The copies that one thread began.
+  using Ranks = std::list<std::set<std::uint32_t>>;
+  // The copies that one thread began. Gone when none is under way and none has failed.
   struct Pending {
-    Mutex mutex;
-    ConditionVariable changed;
-    std::list<std::set<std::uint32_t>> left MEMSPAN_GUARDED_BY(mutex);  // their ranks
-    Status failure MEMSPAN_GUARDED_BY(mutex);
-
-    void finish(std::list<std::set<std::uint32_t>>::iterator copy, const Status& status)
-        MEMSPAN_EXCLUDES(mutex);
+    Ranks left = {};
+    Status failure = {};
   };
-  std::shared_ptr<Pending> pending_of_this_thread(bool is_to_be_made);
+  using ByThread = std::map<std::uint64_t, Pending>;
+  void finish(ByThread::iterator of, Ranks::iterator copy, const Status& status)
+      MEMSPAN_EXCLUDES(mutex_);
 
   // As many as help: several copies at a time, and a core left for the threads that began them.
   static constexpr std::size_t kMostStreams = 4;
-  const std::uint64_t number_;  // no other object has had it
   const std::size_t streams_used_;
   std::atomic<std::uint64_t> next_{0};
-  std::array<Stream, kMostStreams> streams_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  ByThread pending_ MEMSPAN_GUARDED_BY(mutex_);  // by the number of the thread
+  std::array<Stream, kMostStreams> streams_;     // end first: their work uses the others
 };
 
 }  // namespace memspan

@@ -70,11 +70,6 @@ MemberIdentity Member::identity() const {
   return {.session = store_->lease(), .process = ::getpid(), .host = host_};
 }
 
-// The store's threads, which may be in tell_address(), end first.
-Member::~Member() {
-  store_->end();
-}
-
 void Member::tell_end(const Tell& tell) try {
   constexpr Duration kPatience = std::chrono::seconds(3);
   constexpr Duration kMoment = std::chrono::milliseconds(10);

@@ -29,9 +29,7 @@
 #include "core/clock.h"
 #include "core/mutex.h"
 #include "core/status.h"
-#include "fabric/member_identity.h"
 #include "fabric/remote_access.h"
-#include "fabric/services.h"
 #include "node/descriptor_broker.h"
 #include "store/connect.h"
 #include "store/reconnecting_store.h"
@@ -53,7 +51,8 @@ class Member {
   // transport.
   static Result<std::shared_ptr<Member>> join(const StoreAccess& access, AfterLoss after_loss,
                                               Deadline deadline);
-  ~Member();
+  // The store's threads, which may be in tell_address(), end first.
+  ~Member() { store_->end(); }
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "core/environment.h"
@@ -159,10 +158,6 @@ Result<std::unique_ptr<DeviceMemory>> Pool::adopt(RangeKind kind, Fd descriptor,
   return std::unique_ptr<DeviceMemory>(new HostMemory(std::move(pages)));
 }
 
-Pool::~Pool() {
-  member_->tell_end([&](const Deadline& deadline) { return leave(deadline); });
-}
-
 // ---- joining and leaving
 
 Status Pool::join(Deadline deadline) {
@@ -202,11 +197,6 @@ Status Pool::join(Deadline deadline) {
   }
   await_mapped_flags(true, patience);
   return Status::ok();
-}
-
-// Waits until all members mapped here have mapped this process's memory, or until none has.
-void Pool::await_mapped_flags(bool are_set, const Deadline& deadline) {
-  static_cast<void>(mappers_.wait(deadline, [&] { return are_mapped_flags(are_set); }));
 }
 
 bool Pool::are_mapped_flags(bool are_set) {

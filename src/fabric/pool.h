@@ -19,7 +19,6 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,9 +29,9 @@
 #include "core/status.h"
 #include "device/memory.h"
 #include "fabric/address_registry.h"
-#include "fabric/copy_plan.h"
 #include "fabric/member.h"
 #include "fabric/rank_windows.h"
+#include "fabric/remote_copies.h"
 #include "fabric/tags.h"
 #include "node/mapper_table.h"
 #include "observe/counters.h"
@@ -73,7 +72,9 @@ class Pool {
   static Result<std::unique_ptr<Pool>> create(std::shared_ptr<Member> member, PoolOptions options,
                                               Deadline deadline);
   // Leaves.
-  ~Pool();
+  ~Pool() {
+    member_->tell_end([&](const Deadline& deadline) { return leave(deadline); });
+  }
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
@@ -121,7 +122,11 @@ class Pool {
   Status await_members(std::uint32_t count, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
   Status await_member(std::uint32_t rank, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
   // Ends these waits, now and later, with kUnavailable. For use before the pool ends.
-  void end_waits() MEMSPAN_EXCLUDES(mutex_);
+  void end_waits() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    ends_waits_ = true;
+    changed_.notify_all();
+  }
   // Whether a member, now, is on another host.
   bool is_remote(std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -137,7 +142,10 @@ class Pool {
   // For a window of `generation` that was refused because that join of the rank is over. Asks the
   // store. Ok: the rank may be in the pool again. kPeerLost: it is not.
   Status await_rejoin(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline)
-      MEMSPAN_EXCLUDES(mutex_);
+      MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return peers_[rank].generation == generation ? await_event(rank, deadline) : Status::ok();
+  }
   // Whether the tags of two ranks allow copies between them; kUnreachable names both.
   Status check_reachability(std::uint32_t from, std::uint32_t to) MEMSPAN_EXCLUDES(mutex_);
   // False while the tags allow every pair, so that no check is needed.
@@ -184,7 +192,13 @@ class Pool {
   void on_membership_event(const StoreChange& change) MEMSPAN_EXCLUDES(mutex_);
   void on_peer_joined(std::uint32_t rank, const std::string& text) MEMSPAN_EXCLUDES(mutex_);
   void on_peer_left(std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_);
-  std::vector<RankWindows*> retire(std::uint32_t rank);
+  // Those of the rank's windows that no copy holds, for unmap().
+  std::vector<RankWindows*> retire(std::uint32_t rank) {
+    std::vector<RankWindows*> unused;
+    for (const RangeKind kind : kRangeKinds)
+      if (windows(kind).retire(rank)) unused.push_back(&windows(kind));
+    return unused;
+  }
   void unmap(const std::vector<RankWindows*>& unused, std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_);
   bool is_unmapped(std::uint32_t rank) const {
     return host_.is_free(rank) && device_.is_free(rank);
@@ -208,8 +222,15 @@ class Pool {
   // The store's view of a join: kStale: the rank has joined again since; kPeerLost: it is not in
   // the pool.
   Status check_record(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline);
-  bool is_fetching() const MEMSPAN_REQUIRES(mutex_);
-  void await_mapped_flags(bool are_set, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
+  bool is_fetching() const MEMSPAN_REQUIRES(mutex_) {
+    return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
+      return peer.stage == Peer::Stage::kFetching || !peer.next.empty();
+    });
+  }
+  // Waits until all members mapped here have mapped this process's memory, or until none has.
+  void await_mapped_flags(bool are_set, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_) {
+    static_cast<void>(mappers_.wait(deadline, [&] { return are_mapped_flags(are_set); }));
+  }
   bool are_mapped_flags(bool are_set) MEMSPAN_EXCLUDES(mutex_);
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store

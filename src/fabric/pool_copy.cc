@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "device/host/find_fault.h"
 
 namespace memspan {
@@ -85,7 +83,9 @@ Status PoolCopier::begin(Way way, const CopyPiece& piece) {
     MEMSPAN_TRY_ASSIGN(auto from, place_of(piece.from), "src");
     MEMSPAN_TRY_ASSIGN(auto to, place_of(piece.to), "dest");
     if (hold_end(piece.from, piece.bytes, from, from_) && hold_end(piece.to, piece.bytes, to, to_))
-      return remote_->copies.begin(plan_copy(std::move(from), std::move(to), piece.bytes));
+      return from.remote == nullptr && to.remote == nullptr
+                 ? move_here(piece)
+                 : remote_->copies.begin(from, to, piece.bytes);
     MEMSPAN_PASS_ASSIGN(way, find_late(piece));
   }
   return move_here(piece);
@@ -169,23 +169,17 @@ Status PoolCopier::move_guarded(const CopyPiece& piece) {
 
 Status PoolCopier::explain(const CopyFault& fault, const CopyPiece& piece) const {
   const bool is_source = fault.is_in(piece.from, piece.bytes);
-  const char* const name = is_source ? "src" : "dest";
-  const auto* const address = reinterpret_cast<const void*>(fault.address);
   if (!is_source && !fault.is_in(piece.to, piece.bytes))
     return {Code::kInvalidArgument,
             fmt::format("invalid param, there is no memory at all of src {} or dest {} + {} bytes",
                         piece.from, piece.to, piece.bytes)};
   PoolPlace place;
-  if (find_place(pool_, is_source ? piece.from : piece.to, place))
-    return {Code::kStale, fmt::format("{}: the memory of rank {} at {} is gone: its owner has made "
-                                      "it smaller",
-                                      name, place.rank, address)};
-  return {Code::kInvalidArgument,
-          fault.is_forbidden
-              ? fmt::format("invalid param, {}: the memory at {} of this process may not be {}",
-                            name, address, is_source ? "read" : "written")
-              : fmt::format("invalid param, {}: there is no memory at {} of this process", name,
-                            address)};
+  if (!find_place(pool_, is_source ? piece.from : piece.to, place))
+    return local_fault(fault, is_source);
+  return {Code::kStale,
+          fmt::format("{}: the memory of rank {} at {} is gone: its owner has made it smaller",
+                      is_source ? "src" : "dest", place.rank,
+                      reinterpret_cast<const void*>(fault.address))};
 }
 
 // False: find() knows what to do.
@@ -262,6 +256,51 @@ Result<PoolCopier::Way> PoolCopier::find_late(const CopyPiece& piece) {
       return Way::kHere;
   } while (!deadline_->has_passed());
   return Status(Code::kTimeout, "a member came and went all the time");
+}
+
+bool find_place(Pool& pool, const void* pointer, PoolPlace& place) {
+  const auto address = reinterpret_cast<std::uint64_t>(pointer);
+  for (const RangeKind kind : {RangeKind::kHost, RangeKind::kDevice}) {
+    const RankWindows& windows = pool.windows(kind);
+    if (!windows.contains(address)) continue;
+    place.kind = kind;
+    place.rank = windows.rank_of(address);
+    place.offset = windows.offset_of(address, place.rank);
+    return true;
+  }
+  return false;
+}
+
+void HeldWindows::release(Held& held) {
+  if (held.mapped == 0) return;
+  pool_.release(*held.windows, held.rank);
+  held.mapped = 0;
+}
+
+void HeldWindows::release() {
+  for (Held& held : held_) release(held);
+}
+
+HeldWindows::Found HeldWindows::look(const void* pointer, std::uint64_t bytes) {
+  PoolPlace place;
+  if (!find_place(pool_, pointer, place)) return Found::kLocal;
+  RankWindows& windows = pool_.windows(place.kind);
+  Held& held = held_[(2 * place.rank + static_cast<std::uint32_t>(place.kind)) % held_.size()];
+  if (held.mapped == 0 || held.windows != &windows || held.rank != place.rank) {
+    release(held);
+    const std::uint64_t mapped = pool_.hold(windows, place.rank);
+    if (mapped == 0) return Found::kNot;
+    held.begin = reinterpret_cast<std::uint64_t>(windows.begin_of(place.rank));
+    held.mapped = mapped;
+    held.windows = &windows;
+    held.rank = place.rank;
+    held.admission = windows.admission(place.rank);
+  } else if (!held.admission.is_valid()) {
+    return Found::kNot;
+  }
+  last_ = &held;
+  return held.contains(reinterpret_cast<std::uint64_t>(pointer), bytes) ? Found::kHeld
+                                                                        : Found::kNot;
 }
 
 }  // namespace memspan

@@ -3,7 +3,6 @@
 // links, and waiting for them.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -145,14 +144,6 @@ void Pool::on_peer_left(std::uint32_t rank) {
   if (remote) member_->exclude_if_ended(*remote);
 }
 
-// Those of the rank's windows that no copy holds, for unmap().
-std::vector<RankWindows*> Pool::retire(std::uint32_t rank) {
-  std::vector<RankWindows*> unused;
-  for (const RangeKind kind : kRangeKinds)
-    if (windows(kind).retire(rank)) unused.push_back(&windows(kind));
-  return unused;
-}
-
 // By the last user, without the lock. The rank may be in the pool again by then.
 void Pool::unmap(const std::vector<RankWindows*>& unused, std::uint32_t rank) {
   for (RankWindows* const each : unused) each->unmap(rank);
@@ -166,12 +157,6 @@ void Pool::unmap(const std::vector<RankWindows*>& unused, std::uint32_t rank) {
     next = std::exchange(peer.next, {});
   }
   if (!next.empty()) on_peer_joined(rank, next);
-}
-
-bool Pool::is_fetching() const {
-  return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
-    return peer.stage == Peer::Stage::kFetching || !peer.next.empty();
-  });
 }
 
 // ---- for copies
@@ -298,11 +283,6 @@ Result<std::string> Pool::describe_windows(std::string_view request) {
 Status Pool::gone(std::uint32_t rank) {
   return {Code::kPeerLost,
           fmt::format("rank {} is not in the pool: it has not joined, left, or ended", rank)};
-}
-
-Status Pool::await_rejoin(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline) {
-  MutexLock lock(mutex_);
-  return peers_[rank].generation == generation ? await_event(rank, deadline) : Status::ok();
 }
 
 // The store may know of a join whose event has not arrived. The store's answer follows the events

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <utility>
-
 #include "core/interrupt.h"
 #include "fabric/pool.h"
 
@@ -89,12 +87,6 @@ Status Pool::ask_store(const Deadline& deadline) {
   const bool is_there =
       answer.is_ok() || answer.code() == Code::kNotFound || answer.code() == Code::kTimeout;
   return is_there ? Status::ok() : answer;
-}
-
-void Pool::end_waits() {
-  MutexLock lock(mutex_);
-  ends_waits_ = true;
-  changed_.notify_all();
 }
 
 }  // namespace memspan

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/remote_access.h"
 
-#include <fmt/format.h>
-
+#include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "core/bytes.h"
 #include "core/interrupt.h"
@@ -45,19 +43,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 
 struct RemoteAccess::Call {
   const RemotePeer& peer;  // outlives it
-  Mutex mutex;
-  ConditionVariable changed;
-  bool is_over MEMSPAN_GUARDED_BY(mutex) = false;
-  Result<std::string> answer MEMSPAN_GUARDED_BY(mutex) = std::string();
-
-  explicit Call(const RemotePeer& whom) : peer(whom) {}
-  void end(Result<std::string> with) MEMSPAN_EXCLUDES(mutex) {
-    MutexLock lock(mutex);
-    if (is_over) return;
-    is_over = true;
-    answer = std::move(with);
-    changed.notify_all();
-  }
+  std::optional<Result<std::string>> answer = {};
 };
 
 Result<std::string> RemotePeer::call(std::string_view service, std::string_view request,
@@ -98,17 +84,10 @@ RemoteAccess::~RemoteAccess() {
   {
     MutexLock lock(mutex_);
     is_closed_ = true;
-    while (answering_ != 0) answered_.wait_until(mutex_, Deadline::never());
+    while (answering_ != 0) changed_.wait_until(mutex_, Deadline::never());
     is_ending_ = true;
   }
   transport_.reset();
-}
-
-Result<std::unique_ptr<ExposedRegion>> RemoteAccess::expose(void* base, std::uint64_t bytes,
-                                                            Device& device) {
-  return transport_->expose({.base = static_cast<std::byte*>(base),
-                             .bytes = bytes,
-                             .kind = device.is_host() ? MemoryKind::kHost : MemoryKind::kDevice});
 }
 
 Result<std::shared_ptr<RemotePeer>> RemoteAccess::connect(int number, std::string_view name,
@@ -127,7 +106,7 @@ Result<std::shared_ptr<RemotePeer>> RemoteAccess::connect(int number, std::strin
 
 Result<std::string> RemoteAccess::call(const RemotePeer& peer, std::string_view service,
                                        std::string_view request, const Deadline& deadline) {
-  const auto call = std::make_shared<Call>(peer);
+  const auto call = std::make_shared<Call>(Call{peer});
   std::uint64_t number = 0;
   {
     MutexLock lock(mutex_);
@@ -138,20 +117,16 @@ Result<std::string> RemoteAccess::call(const RemotePeer& peer, std::string_view 
       encode(CallRequest{.number = number, .service = service, .body = request});
   Status status = peer.link().send({static_cast<std::uint64_t>(MessageKind::kRequest)},
                                    bytes_of(text), deadline);
-  {
-    MutexLock lock(call->mutex);
-    while (status.is_ok() && !call->is_over)
-      if (!wait_interruptibly(call->changed, call->mutex, deadline) && !call->is_over)
-        status = end_of_wait(fmt::format("{} did not answer in time", peer.name()));
-  }
   MutexLock lock(mutex_);
+  while (status.is_ok() && !call->answer)
+    if (!wait_interruptibly(changed_, mutex_, deadline) && !call->answer)
+      status = end_of_wait(fmt::format("{} did not answer in time", peer.name()));
   calls_.erase(number);
-  MutexLock call_lock(call->mutex);
-  if (status.is_ok() && !call->answer.is_ok()) status = call->answer.status();
+  if (status.is_ok()) status = call->answer->status();
   if (status.code() == Code::kPeerLost && peer.has_left())
     return Status(Code::kNotFound, fmt::format("{} has left", peer.name()));
   if (!status.is_ok()) return status;
-  return std::move(call->answer);
+  return std::move(*call->answer);
 }
 
 void RemoteAccess::on_message(int peer, std::uint64_t kind, std::string_view bytes) {
@@ -168,14 +143,9 @@ void RemoteAccess::on_peer_lost(int peer, const Status& why) {
     return known == nullptr || known->is_lost();
   });
   for (const auto& [number, call] : calls_)
-    if (call->peer.number_ == peer && call->peer.is_lost())
-      call->end(Status(Code::kPeerLost, why.message()));
-}
-
-void RemoteAccess::exclude(const MemberIdentity& who) {
-  const Status why(Code::kPeerLost, "it is not a member of the store any more");
-  transport_->exclude(number_of(who), why);
-  on_peer_lost(number_of(who), why);
+    if (call->peer.number_ == peer && call->peer.is_lost() && !call->answer)
+      call->answer = Status(Code::kPeerLost, why.message());
+  changed_.notify_all();
 }
 
 // Drops bytes that are not a request.
@@ -192,7 +162,7 @@ void RemoteAccess::on_request(int peer, std::string_view bytes) {
   }
   reply(peer, number, services_.answer(service, body));
   MutexLock lock(mutex_);
-  if (--answering_ == 0) answered_.notify_all();
+  if (--answering_ == 0) changed_.notify_all();
 }
 
 // A caller that is gone needs no answer.
@@ -209,14 +179,14 @@ void RemoteAccess::on_reply(std::string_view bytes) {
   const auto code = static_cast<Code>(reader.u8());
   std::string text(reader.text());
   if (!reader.is_finished() || code > Code::kInternal) return;
-  std::shared_ptr<Call> call;
-  {
-    MutexLock lock(mutex_);
-    if (const auto found = calls_.find(number); found != calls_.end()) call = found->second;
-  }
-  if (call == nullptr) return;  // given up
-  call->end(code == Code::kOk ? Result<std::string>(std::move(text))
-                              : Result<std::string>(Status(code, std::move(text))));
+  MutexLock lock(mutex_);
+  const auto found = calls_.find(number);
+  if (found == calls_.end() || found->second->answer) return;  // given up, or over
+  if (code == Code::kOk)
+    found->second->answer = std::move(text);
+  else
+    found->second->answer = Status(code, std::move(text));
+  changed_.notify_all();
 }
 
 }  // namespace memspan

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "core/agreement.h"
@@ -126,22 +128,6 @@ class Space::Waiting {
   bool is_in_ = false;
 };
 
-Space::Space(std::shared_ptr<Member> member, SpaceOptions options, CreatedGroup group)
-    : member_(std::move(member)),
-      options_(std::move(options)),
-      group_name_(std::move(group.name)),
-      alive_key_(std::move(group.alive)),
-      numbers_(member_, group_name_ + "/number/"),
-      exit_(member_, group_name_ + "/exit"),
-      group_(member_->store(), group_name_, static_cast<int>(options_.rank),
-             static_cast<int>(options_.ranks)) {}
-
-Space::~Space() {
-  close();
-  member_->tell_end([this](const Deadline& until) { return group_.stop(until); });
-  member_->broker().retract(group_name_);
-}
-
 Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member,
                                              const SpaceOptions& options, Deadline deadline) {
   MEMSPAN_PASS(check(options));
@@ -231,14 +217,6 @@ void Space::forget_oldest_name(const Deadline& deadline) {
   changed_.notify_all();
 }
 
-// Ends the waits at the store under that name. Does not touch group_, which may be in use.
-Status Space::leave(const std::string& name, const Deadline& deadline) {
-  if (name != group_name_) return leave_allgather(member_->store(), name, deadline);
-  StoreGroup place(member_->store(), name, static_cast<int>(options_.rank),
-                   static_cast<int>(options_.ranks));
-  return place.leave(deadline);
-}
-
 // A wait that has not reached the store yet is ended by a later round.
 void Space::close() {
   constexpr Duration kAgain = std::chrono::milliseconds(20);
@@ -266,22 +244,87 @@ void Space::close() {
   }
 }
 
-void Space::set_context(std::span<const std::byte> bytes) {
+ExitNotice::~ExitNotice() {
   MutexLock lock(mutex_);
-  if (context_ == nullptr) context_ = std::make_unique<std::byte[]>(kMostContextBytes);
-  std::copy(bytes.begin(), bytes.end(), context_.get());
-  context_bytes_ = bytes.size();
+  if (watch_)
+    member_->tell_end([&, watch = *watch_](const Deadline& deadline) {
+      return member_->store().unwatch(watch, deadline);
+    });
 }
 
-std::span<std::byte> Space::context() const {
+Status ExitNotice::listen(Call call, Deadline deadline) {
   MutexLock lock(mutex_);
-  return {context_.get(), context_bytes_};
+  if (watch_) return {Code::kUnavailable, "this process listens for the exit already"};
+  auto listener = std::make_shared<Listener>();  // shared with the watcher
+  listener->call = std::move(call);
+  auto watch = member_->store().watch(
+      key_,
+      [listener](const StoreChange& change) {
+        if (change.event == StoreEvent::kSet) listener->hear(change.value);
+      },
+      deadline);
+  if (!watch.is_ok()) return watch.status().annotate("listening for the exit");
+  watch_ = *watch;
+  if (auto before = member_->store().get_now(key_, deadline); before.is_ok())
+    listener->hear(*before);
+  return Status::ok();
 }
 
-std::size_t Space::read_context(std::span<std::byte> into) const {
+void ExitNotice::Listener::hear(const std::string& text) {
+  const auto status = parse_integer("the exit's status", text, INT32_MIN, INT32_MAX);
+  if (!status.is_ok() || was_called.exchange(true, std::memory_order_relaxed)) return;
+  try {
+    std::thread([call = call, code = static_cast<int>(*status)] { call(code); }).detach();
+  } catch (const std::system_error&) {  // no thread can be had
+    call(static_cast<int>(*status));
+  }
+}
+
+SharedNumbers::~SharedNumbers() {
   MutexLock lock(mutex_);
-  std::copy_n(context_.get(), std::min(into.size(), context_bytes_), into.begin());
-  return context_bytes_;
+  for (std::uint32_t number : mine_)
+    member_->tell_end([&](const Deadline& deadline) {
+      return member_->store().remove(key_of(number), deadline).status();
+    });
+}
+
+Result<std::uint32_t> SharedNumbers::take(std::uint32_t limit, Deadline deadline) {
+  KeyValueStore& store = member_->store();
+  while (!deadline.has_passed()) {
+    MEMSPAN_TRY_ASSIGN(auto keys, store.list(prefix_, deadline), "looking for a free number");
+    std::set<std::string> taken;
+    for (auto& [key, value] : keys) taken.insert(std::move(key));
+    std::uint32_t number = 0;
+    while (number < limit && taken.contains(key_of(number))) ++number;
+    if (number == limit)
+      return Status(Code::kUnavailable, fmt::format("all {} numbers are taken", limit));
+    std::string mark;  // of this attempt only
+    {
+      MutexLock lock(mutex_);
+      mark = fmt::format("{}.{}", store.lease(), ++attempts_);
+    }
+    MEMSPAN_TRY_ASSIGN(std::string now,
+                       store.compare_and_swap(key_of(number), "", mark, deadline, KeyLife::kLease),
+                       "taking a number");
+    if (now != mark) continue;  // another process was faster, so one made progress
+    MutexLock lock(mutex_);
+    mine_.insert(number);
+    return number;
+  }
+  return Status(Code::kTimeout, "timeout: others were faster at every number that was free");
+}
+
+Status SharedNumbers::give_back(std::uint32_t number, Deadline deadline) {
+  {
+    MutexLock lock(mutex_);
+    if (mine_.erase(number) == 0)
+      return {Code::kNotFound, fmt::format("this process does not have the number {}", number)};
+  }
+  auto removed = member_->store().remove(key_of(number), deadline);
+  if (removed.is_ok()) return Status::ok();
+  MutexLock lock(mutex_);
+  mine_.insert(number);
+  return removed.status().annotate("giving a number back");
 }
 
 }  // namespace memspan

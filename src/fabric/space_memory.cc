@@ -43,23 +43,6 @@ Status SpaceMemory::prepare(const Deadline& deadline) {
   return is_pages() ? prepare_pages() : prepare_own_part();
 }
 
-Status SpaceMemory::take(const Deadline& deadline) {
-  if (all_bytes() == 0) return Status::ok();
-  return is_pages() ? take_pages(deadline) : take_near_parts(deadline);
-}
-
-std::size_t SpaceMemory::lowest_near() const {
-  const auto begin = plan_.is_near.begin();
-  return static_cast<std::size_t>(std::find(begin, plan_.is_near.end(), true) - begin);
-}
-
-Status SpaceMemory::publish(const DeviceMemory& memory) {
-  MEMSPAN_TRY_ASSIGN(Fd descriptor, memory.duplicate(), "handing out the memory of the space");
-  std::vector<Fd> descriptors;
-  descriptors.push_back(std::move(descriptor));
-  return member_->broker().publish(plan_.group_name, std::move(descriptors));
-}
-
 Result<std::unique_ptr<DeviceMemory>> SpaceMemory::fetch(std::size_t rank,
                                                          const Deadline& deadline) {
   MEMSPAN_PASS_ASSIGN(auto answer, member_->broker().fetch_and_wait(plan_.broker_addresses[rank],
@@ -115,12 +98,6 @@ Status SpaceMemory::map_near_pages() {
 }
 
 // ---- memory of another device
-
-Status SpaceMemory::prepare_own_part() {
-  MEMSPAN_TRY_ASSIGN(memory_, plan_.device->allocate(plan_.bytes, "memspan-space"),
-                     "making the part of the space");
-  return publish(*memory_);
-}
 
 Status SpaceMemory::take_near_parts(const Deadline& deadline) {
   for (std::size_t rank = 0; rank < ranks(); ++rank) {

@@ -45,7 +45,10 @@ class SpaceMemory {
   // retracts it when all have called take().
   Status prepare(const Deadline& deadline);
   // Maps the parts of this host, and commits the own part. Call it after all have prepared.
-  Status take(const Deadline& deadline);
+  Status take(const Deadline& deadline) {
+    if (all_bytes() == 0) return Status::ok();
+    return is_pages() ? take_pages(deadline) : take_near_parts(deadline);
+  }
   std::byte* base() { return range().base(); }
 
  private:
@@ -53,11 +56,23 @@ class SpaceMemory {
   DeviceRange& range() { return is_pages() ? *range_->host_part() : *range_->device_part(); }
   std::size_t ranks() const { return plan_.is_near.size(); }
   std::size_t all_bytes() const { return plan_.bytes * ranks(); }
-  std::size_t lowest_near() const;
-  Status publish(const DeviceMemory& memory);
+  std::size_t lowest_near() const {
+    const auto begin = plan_.is_near.begin();
+    return static_cast<std::size_t>(std::find(begin, plan_.is_near.end(), true) - begin);
+  }
+  Status publish(const DeviceMemory& memory) {
+    MEMSPAN_TRY_ASSIGN(Fd descriptor, memory.duplicate(), "handing out the memory of the space");
+    std::vector<Fd> descriptors;
+    descriptors.push_back(std::move(descriptor));
+    return member_->broker().publish(plan_.group_name, std::move(descriptors));
+  }
   Result<std::unique_ptr<DeviceMemory>> fetch(std::size_t rank, const Deadline& deadline);
   Status prepare_pages();
-  Status prepare_own_part();
+  Status prepare_own_part() {
+    MEMSPAN_TRY_ASSIGN(memory_, plan_.device->allocate(plan_.bytes, "memspan-space"),
+                       "making the part of the space");
+    return publish(*memory_);
+  }
   Status take_pages(const Deadline& deadline);
   Status take_near_parts(const Deadline& deadline);
   Status map_near_pages();

@@ -6,7 +6,6 @@
 
 #include <cstring>
 #include <optional>
-#include <string>
 
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/members.h"

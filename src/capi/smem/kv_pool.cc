@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of memspan/kv_pool.h.
-#include <fmt/format.h>
 #include <memspan/kv_pool.h>
 
 #include <algorithm>

@@ -7,10 +7,8 @@
 #include <atomic>
 #include <cstdlib>
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "capi/smem/fork_aware_singleton.h"
@@ -18,7 +16,6 @@
 #include "capi/store_security.h"
 #include "core/mutex.h"
 #include "store/server.h"
-#include "store/store_address.h"
 
 namespace memspan::capi {
 namespace {

@@ -4,10 +4,8 @@
 // all endpoints the other, which connects again.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "core/clock.h"
 #include "core/status.h"

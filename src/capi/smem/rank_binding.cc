@@ -5,8 +5,6 @@
 
 #include <utility>
 
-#include "capi/smem/members.h"
-
 #include "store/recipes/rank_recipe.h"
 
 namespace memspan::capi {

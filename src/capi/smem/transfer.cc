@@ -2,9 +2,7 @@
 // Requests are prepared, posted and completed; messages and counters arrive.
 #include <memspan/transfer.h>
 
-#include <algorithm>
 #include <cstring>
-#include <string>
 #include <vector>
 
 #include "capi/smem/endpoints.h"

@@ -82,7 +82,11 @@ class BlockCache {
   std::optional<Claimed> claim_in(std::uint32_t rank, const Key& key, std::uint64_t bytes,
                                   Room room);
   std::vector<std::uint32_t> shares_for(const Key& key);
-  bool may_ask(std::uint32_t rank) const;
+  bool may_ask(std::uint32_t rank) const {
+    return rank != pool_.rank() && pool_.is_remote(rank) &&
+           Clock::now().time_since_epoch().count() >=
+               asked_again_[rank].load(std::memory_order_relaxed);
+  }
   void suspend(std::uint32_t rank);
 
   Pool& pool_;

@@ -4,15 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "device/host/copy.h"
 #include "device/host/find_fault.h"
-#include "device/host/guarded_copy.h"
 
 namespace memspan::transfer {
 namespace {
@@ -91,14 +88,6 @@ Status CopyEngine::move(Quantum quantum) {
   return check_peer();
 }
 
-// Memory that was registered again since then is another region.
-Status CopyEngine::look_up_again() {
-  peer_.forget_extents();
-  resolved_.is_missing = true;
-  resolved_.wanted_pieces.clear();
-  return Status::ok();
-}
-
 Status CopyEngine::move_all() {
   while (true) {
     MEMSPAN_PASS(move({}));
@@ -115,12 +104,6 @@ Status CopyEngine::fetch() {
   Piece piece;
   pieces_.fill(cursor_.piece, {&piece, 1});
   return peer_.refusal(piece, cursor_.piece);
-}
-
-// The peer may be destroyed at any time; from then on nothing of it is touched.
-Status CopyEngine::check_peer() {
-  if (peer_.is_open() || peer_.is_live()) return Status::ok();
-  return peer_.why_not_live();
 }
 
 Status CopyEngine::move_block(Quantum& quantum) {

@@ -90,9 +90,19 @@ class CopyEngine {
   Status name_loss(const Status& status);
   Status flush();
   Status flush_remote();
-  Status look_up_again();
+  // Memory that was registered again since then is another region.
+  Status look_up_again() {
+    peer_.forget_extents();
+    resolved_.is_missing = true;
+    resolved_.wanted_pieces.clear();
+    return Status::ok();
+  }
   Status add_remote(const Piece& piece, const RegionExtent& extent);
-  Status check_peer();
+  // The peer may be destroyed at any time; from then on nothing of it is touched.
+  Status check_peer() {
+    if (peer_.is_open() || peer_.is_live()) return Status::ok();
+    return peer_.why_not_live();
+  }
 
   Peer& peer_;
   Device* const device_;

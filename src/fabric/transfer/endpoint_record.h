@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/status.h"
-#include "fabric/member_identity.h"
+#include "fabric/remote_access.h"
 
 namespace memspan::transfer {
 

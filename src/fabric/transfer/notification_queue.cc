@@ -43,12 +43,6 @@ Result<NotificationQueue> NotificationQueue::create() {
   return NotificationQueue(std::move(receiving), std::move(sending), std::move(ended));
 }
 
-Result<Fd> NotificationQueue::sending_end() const {
-  Fd copy = duplicate(sending_.get());
-  if (!copy.is_valid()) return Status::from_errno("duplicating a descriptor");
-  return copy;
-}
-
 Result<Notification> NotificationQueue::receive(Deadline deadline) const {
   std::array<char, kMostFrameBytes + 1> frame;
   int strange = 0;
@@ -76,10 +70,6 @@ Result<Notification> NotificationQueue::receive(Deadline deadline) const {
 
 Status NotificationQueue::push(const Notification& notification) const {
   return send_notification(sending_, notification);
-}
-
-void NotificationQueue::end() const {
-  ended_.ring();
 }
 
 Status send_notification(const Fd& sending_end, const Notification& notification) {

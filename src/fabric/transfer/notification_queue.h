@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 
 #include "core/clock.h"
 #include "core/fd.h"
@@ -27,12 +26,16 @@ class NotificationQueue {
   static Result<NotificationQueue> create();
 
   // For handing over.
-  Result<Fd> sending_end() const;
+  Result<Fd> sending_end() const {
+    Fd copy = duplicate(sending_.get());
+    if (!copy.is_valid()) return Status::from_errno("duplicating a descriptor");
+    return copy;
+  }
   // Readable while there is a message.
   int descriptor() const { return receiving_.get(); }
   // The oldest; kTimeout when none came, kUnavailable after end().
   Result<Notification> receive(Deadline deadline) const;
-  void end() const;
+  void end() const { ended_.ring(); }
   // As send_notification().
   Status push(const Notification& notification) const;
 

@@ -29,29 +29,6 @@ Status not_registered(const Piece& piece, std::uint64_t number, const std::strin
 
 const std::atomic<std::uint64_t> Peer::kAlwaysOpen{kOpen};
 
-void Peer::end(End why) {
-  End none = End::kNone;
-  if (!end_.compare_exchange_strong(none, why, std::memory_order_acq_rel)) return;
-  release();
-  ended_();
-}
-
-void Peer::note_left() {
-  if (!is_live()) return;
-  if (const End how = how_it_left(); how != End::kNone) end(how);
-}
-
-void Peer::note_renewals(std::uint32_t renewals) {
-  std::uint32_t known = renewals_.load(std::memory_order_relaxed);
-  while (known < renewals &&
-         !renewals_.compare_exchange_weak(known, renewals, std::memory_order_relaxed)) {
-  }
-}
-
-void Peer::note_replaced() {
-  if (is_live()) end(End::kLeft);
-}
-
 bool Peer::is_live() {
   if (has_ended()) return false;
   if (state_->load(std::memory_order_acquire) != kOpen) {

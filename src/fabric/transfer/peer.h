@@ -97,12 +97,22 @@ class Peer {
   virtual Status ask() { return is_live() ? Status::ok() : why_not_live(); }
   // The store has no record of it any more, perhaps because the peer or this process has lost the
   // store. So this asks the peer, for a second at most.
-  void note_left();
+  void note_left() {
+    if (!is_live()) return;
+    if (const End how = how_it_left(); how != End::kNone) end(how);
+  }
   // The store has the record, written again `renewals` times.
-  void note_renewals(std::uint32_t renewals);
+  void note_renewals(std::uint32_t renewals) {
+    std::uint32_t known = renewals_.load(std::memory_order_relaxed);
+    while (known < renewals &&
+           !renewals_.compare_exchange_weak(known, renewals, std::memory_order_relaxed)) {
+    }
+  }
   std::uint32_t renewals() const { return renewals_.load(std::memory_order_relaxed); }
   // Another endpoint has its name.
-  void note_replaced();
+  void note_replaced() {
+    if (is_live()) end(End::kLeft);
+  }
   // It reported that it was destroyed.
   void note_destroyed() { end(End::kEnded); }
   // The link to it is gone.
@@ -151,7 +161,12 @@ class Peer {
         device_(other_device()),
         state_(&state),
         ended_(std::move(ended)) {}
-  void end(End why);
+  void end(End why) {
+    End none = End::kNone;
+    if (!end_.compare_exchange_strong(none, why, std::memory_order_acq_rel)) return;
+    release();
+    ended_();
+  }
   bool has_ended() const { return end_.load(std::memory_order_acquire) != End::kNone; }
   // Asks the kernel.
   virtual bool is_gone() const { return false; }

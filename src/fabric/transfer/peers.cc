@@ -143,12 +143,6 @@ void Peers::reap() {
   }
 }
 
-Peers::Departed Peers::departed(const std::string& name) {
-  MutexLock lock(known_->mutex);
-  const auto found = known_->departed.find(name);
-  return found != known_->departed.end() ? found->second : Departed{};
-}
-
 Result<EndpointRecord> Peers::ask_store(const std::string& name, Deadline deadline) {
   auto bytes = member_->store().get_now(record_key(name), deadline);
   if (!bytes.is_ok() && bytes.code() != Code::kNotFound)

@@ -118,7 +118,11 @@ class Peers {
   // Gives up all that have ended: their memory and descriptors.
   void reap();
   // Ok when its end is not known.
-  Departed departed(const std::string& name);
+  Departed departed(const std::string& name) {
+    MutexLock lock(known_->mutex);
+    const auto found = known_->departed.find(name);
+    return found != known_->departed.end() ? found->second : Departed{};
+  }
   Result<EndpointRecord> ask_store(const std::string& name, Deadline deadline);
   Status check_reach(const EndpointRecord& record) const;
   // One watch for the changes of all records. Watches of single peers would be n * n for n

@@ -126,16 +126,6 @@ Publication::~Publication() {
   for (std::size_t i = 0; i < parts_; ++i) broker_.retract(part_name(name_, i));
 }
 
-RegisteredMemory::RegisteredMemory(DescriptorBroker& broker, const EndpointRecord& record,
-                                   RegistrationTable table)
-    : broker_(broker),
-      record_(record),
-      device_(other_device()),
-      table_(std::move(table)),
-      pages_(table_.pages()),
-      registrations_(table_),
-      exposed_(pages_) {}
-
 RegisteredMemory::ByBase::iterator RegisteredMemory::find_overlap(ByBase& in, std::uint64_t base,
                                                                   std::uint64_t bytes) {
   const auto next = in.lower_bound(base);
@@ -153,11 +143,6 @@ Result<RegisteredMemory::Allocation> RegisteredMemory::publish(std::uint32_t kin
                                            std::move(descriptors)));
   MEMSPAN_PASS_ASSIGN(const std::uint32_t slot, registrations_.add_allocation(range));
   return Allocation{.range = range, .slot = slot, .published = std::move(published)};
-}
-
-void RegisteredMemory::withdraw(const Allocation& allocation) {
-  registrations_.remove_allocation(allocation.slot);
-  exposed_.retract_removed(allocation.range.base);
 }
 
 Status RegisteredMemory::add(std::uint64_t base, std::uint64_t bytes) {
@@ -341,11 +326,6 @@ Status RegisteredMemory::take_back(ByBase::iterator adopted) {
   return node.mapped().adopted->give_back();
 }
 
-void RegisteredMemory::leave_adopted_pages() {
-  MutexLock registering(registering_);
-  for (auto& [base, allocation] : adopted_) allocation.adopted->leave();
-}
-
 // ---- for peers on other hosts, and the end
 
 Result<ResolveAnswer> RegisteredMemory::resolve(RemoteAccess& access,
@@ -364,12 +344,6 @@ Result<ResolveAnswer> RegisteredMemory::resolve(RemoteAccess& access,
       answer.extents.push_back({extent->base, extent->region->describe()});
   }
   return answer;
-}
-
-void RegisteredMemory::close() {
-  MutexLock lock(mutex_);
-  table_.close();
-  exposed_.retract_all();
 }
 
 }  // namespace memspan::transfer

@@ -80,7 +80,14 @@ class Publication {
 class RegisteredMemory {
  public:
   // The arguments outlive it.
-  RegisteredMemory(DescriptorBroker& broker, const EndpointRecord& record, RegistrationTable table);
+  RegisteredMemory(DescriptorBroker& broker, const EndpointRecord& record, RegistrationTable table)
+      : broker_(broker),
+        record_(record),
+        device_(other_device()),
+        table_(std::move(table)),
+        pages_(table_.pages()),
+        registrations_(table_),
+        exposed_(pages_) {}
   RegisteredMemory(const RegisteredMemory&) = delete;
   RegisteredMemory& operator=(const RegisteredMemory&) = delete;
 
@@ -100,7 +107,10 @@ class RegisteredMemory {
   // private pages again the last time; if that fails, its pages stay shared.
   Status remove(std::uint64_t base) MEMSPAN_EXCLUDES(mutex_);
   // The process ends soon: the end of this object does not give adopted memory private pages again.
-  void leave_adopted_pages();
+  void leave_adopted_pages() {
+    MutexLock registering(registering_);
+    for (auto& [base, allocation] : adopted_) allocation.adopted->leave();
+  }
 
   // Registered memory on a page, which peers map. kDevice: of the device that this process has
   // chosen. If that is not the host, the size is in steps of its pages. After release(), running
@@ -115,7 +125,11 @@ class RegisteredMemory {
   Result<ResolveAnswer> resolve(RemoteAccess& access, std::span<const Piece> pieces)
       MEMSPAN_EXCLUDES(mutex_);
   // Peers find it ended from now on.
-  void close() MEMSPAN_EXCLUDES(mutex_);
+  void close() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    table_.close();
+    exposed_.retract_all();
+  }
 
  private:
   struct Allocation {
@@ -147,7 +161,10 @@ class RegisteredMemory {
   Result<Allocation> publish(std::uint32_t kind, Range range, std::vector<Fd> descriptors)
       MEMSPAN_REQUIRES(mutex_);
   // Peers do not find it any more.
-  void withdraw(const Allocation& allocation) MEMSPAN_REQUIRES(mutex_);
+  void withdraw(const Allocation& allocation) MEMSPAN_REQUIRES(mutex_) {
+    registrations_.remove_allocation(allocation.slot);
+    exposed_.retract_removed(allocation.range.base);
+  }
   Status remove_plain(std::uint64_t base) MEMSPAN_REQUIRES(mutex_);
 
   DescriptorBroker& broker_;

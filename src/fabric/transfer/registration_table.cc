@@ -6,7 +6,6 @@
 
 #include "core/check.h"
 #include "core/interrupt.h"
-#include "node/event_count.h"
 
 namespace memspan::transfer {
 

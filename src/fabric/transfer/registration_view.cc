@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 namespace memspan::transfer {
 
@@ -224,11 +223,6 @@ const Range* RegistrationView::allocation_of(std::uint64_t address, std::uint64_
   if (after == allocations_.begin() || !holds(*(after - 1))) return nullptr;
   allocation_hint_ = static_cast<std::size_t>(after - 1 - allocations_.begin());
   return &allocations_[allocation_hint_];
-}
-
-bool RegistrationView::has_allocation(std::uint32_t number) const {
-  return std::any_of(allocations_.begin(), allocations_.end(),
-                     [number](const Range& range) { return range.allocation == number; });
 }
 
 std::string RegistrationView::describe(std::uint64_t address) const {

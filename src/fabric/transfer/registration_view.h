@@ -40,7 +40,10 @@ class RegistrationView {
   // The registered allocation that contains all of it; null if none does.
   const Range* allocation_of(std::uint64_t address, std::uint64_t bytes);
   bool has_allocations() const { return !allocations_.empty(); }
-  bool has_allocation(std::uint32_t number) const;
+  bool has_allocation(std::uint32_t number) const {
+    return std::any_of(allocations_.begin(), allocations_.end(),
+                       [number](const Range& range) { return range.allocation == number; });
+  }
   // The nearest registrations around an address, for messages.
   std::string describe(std::uint64_t address) const;
 

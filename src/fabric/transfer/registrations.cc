@@ -73,11 +73,6 @@ Status Registrations::check_apart(std::uint64_t base, std::uint64_t bytes) const
   return check_room(1);
 }
 
-Result<std::uint32_t> Registrations::add_allocation(const Range& range) {
-  MEMSPAN_PASS(check_room(1));
-  return table_.add(range);
-}
-
 Result<ExposedRegistrations::Extent> ExposedRegistrations::find(RemoteAccess& access,
                                                                 std::uint64_t address,
                                                                 std::uint64_t bytes) {
@@ -98,12 +93,6 @@ Result<ExposedRegistrations::Extent> ExposedRegistrations::find(RemoteAccess& ac
   const ExposedRegion* const made = region.get();
   extents.emplace(extent->base, Exposed{length, std::move(region)});
   return Extent{extent->base, made};
-}
-
-void ExposedRegistrations::retract_removed(std::uint64_t base) {
-  const auto [first, last] = single_.equal_range(base);
-  retract_removed(single_, first, last);
-  retract_removed(joined_, joined_.begin(), joined_.end());
 }
 
 void ExposedRegistrations::retract_removed(Extents& extents, Extents::iterator first,

@@ -33,7 +33,10 @@ class Registrations {
   // no room for one more.
   Status check_apart(std::uint64_t base, std::uint64_t bytes) const;
   // Registered allocations; gives the registration table's slot.
-  Result<std::uint32_t> add_allocation(const Range& range);
+  Result<std::uint32_t> add_allocation(const Range& range) {
+    MEMSPAN_PASS(check_room(1));
+    return table_.add(range);
+  }
   void remove_allocation(std::uint32_t slot) { table_.remove(slot); }
 
  private:
@@ -65,7 +68,11 @@ class ExposedRegistrations {
   Result<Extent> find(RemoteAccess& access, std::uint64_t address, std::uint64_t bytes);
   // Call it after the registration at `base` was removed from the table. Retracts what is not
   // registered any more.
-  void retract_removed(std::uint64_t base);
+  void retract_removed(std::uint64_t base) {
+    const auto [first, last] = single_.equal_range(base);
+    retract_removed(single_, first, last);
+    retract_removed(joined_, joined_.begin(), joined_.end());
+  }
   void retract_all() {
     single_.clear();
     joined_.clear();

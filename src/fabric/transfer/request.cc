@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/request.h"
 
-#include <fmt/format.h>
 #include <poll.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "core/interrupt.h"
 #include "core/thread.h"
@@ -29,11 +27,12 @@ struct Ends {
   const Request* request = nullptr;
   const PostedRequest* posted = nullptr;
 };
-constinit thread_local Ends ends;
+constinit thread_local Ends wait_ends;
 
 int must_end() {
-  const bool ends_now = ends.worker->load(std::memory_order_relaxed) ||
-                        (ends.request != nullptr && !ends.request->is_wanted(*ends.posted));
+  const bool ends_now =
+      wait_ends.worker->load(std::memory_order_relaxed) ||
+      (wait_ends.request != nullptr && !wait_ends.request->is_wanted(*wait_ends.posted));
   return ends_now ? 1 : 0;
 }
 
@@ -51,11 +50,6 @@ Result<int> Request::event() {
   MEMSPAN_TRY_ASSIGN(event_, WakeEvent::create(), "making a request's event");
   if (is_over) event_.ring();
   return event_.descriptor();
-}
-
-TransferResult Request::result() const {
-  MutexLock lock(mutex_);
-  return result_;
 }
 
 Result<TransferResult> Request::wait(Deadline deadline) {
@@ -78,37 +72,12 @@ void Request::cancel() {
     conclude({.kind = TransferResult::Kind::kCancelled, .status = {}, .moved = result_.moved});
 }
 
-void Request::wait_for_callback() {
-  MutexLock lock(mutex_);
-  while (calling_ && *calling_ != std::this_thread::get_id())
-    changed_.wait_until(mutex_, Deadline::never());
-}
-
 Result<std::uint64_t> Request::begin() {
   MutexLock lock(mutex_);
   MEMSPAN_PASS(check_not_posted());
   result_ = {.kind = TransferResult::Kind::kPosted, .status = {}, .moved = 0};
   if (event_.is_valid()) event_.silence();
   return ++last_posting_;
-}
-
-bool Request::is_wanted(const PostedRequest& posted) const {
-  MutexLock lock(mutex_);
-  return is_current(posted);
-}
-
-bool Request::begin_to_touch(const PostedRequest& posted) {
-  MutexLock lock(mutex_);
-  if (!is_current(posted)) return false;
-  is_touching_ = true;
-  return true;
-}
-
-void Request::end_to_touch(const PostedRequest& posted) {
-  MutexLock lock(mutex_);
-  is_touching_ = false;
-  if (last_posting_ == posted.number) result_.moved = posted.cursor.piece;
-  changed_.notify_all();
 }
 
 Request::Progress Request::advance(PostedRequest& posted, Peers& peers) {
@@ -126,12 +95,6 @@ Request::Progress Request::advance(PostedRequest& posted, Peers& peers) {
     posted.peer = std::move(found).value();
   }
   return posted.cursor.piece < pieces_->count() ? move(posted, peers) : tell(posted);
-}
-
-// Other requests continue during the wait.
-bool Request::may_wait_for_store(PostedRequest& posted) {
-  if (!posted.found_by) posted.found_by = Deadline::after(Peers::kPatience);
-  return !posted.found_by->has_passed();
 }
 
 // Whether a posting that the peer refused is to be tried again.
@@ -178,12 +141,6 @@ Request::Progress Request::tell(PostedRequest& posted) {
   return Progress::kOver;
 }
 
-void Request::fail(const PostedRequest& posted, Status why) {
-  finish(posted, {.kind = TransferResult::Kind::kFailed,
-                  .status = std::move(why),
-                  .moved = posted.cursor.piece});
-}
-
 // It is over only when nothing is touched any more.
 void Request::finish(const PostedRequest& posted, const TransferResult& result) {
   std::function<void(const TransferResult&)> on_complete;
@@ -203,18 +160,6 @@ void Request::finish(const PostedRequest& posted, const TransferResult& result) 
   MutexLock lock(mutex_);
   calling_.reset();
   changed_.notify_all();
-}
-
-void Request::conclude(TransferResult result) {
-  result_ = std::move(result);
-  last_result_ = result_;
-  if (event_.is_valid()) event_.ring();
-  changed_.notify_all();
-}
-
-Result<std::shared_ptr<Worker>> Worker::create() {
-  MEMSPAN_PASS_ASSIGN(auto wake, WakeEvent::create());
-  return std::shared_ptr<Worker>(new Worker(std::move(wake)));
 }
 
 Status Worker::need_thread() {
@@ -243,18 +188,6 @@ Status Worker::set_on_peer_down(OnPeerDown on_peer_down) {
   return Status::ok();
 }
 
-void Worker::note_peer_down(const std::string& peer) {
-  MutexLock lock(mutex_);
-  if (!on_peer_down_ || is_ending_) return;
-  ended_peers_.push_back(peer);
-  wake_.ring();
-}
-
-bool Worker::is_own_thread() const {
-  MutexLock lock(mutex_);
-  return thread_id_ == std::this_thread::get_id();
-}
-
 void Worker::end() {
   std::optional<std::thread> thread;
   {
@@ -267,7 +200,7 @@ void Worker::end() {
 }
 
 void Worker::run() {
-  ends.worker = &is_ending_;
+  wait_ends.worker = &is_ending_;
   set_thread_interrupt_handler(must_end);
   while (true) {
     std::optional<QueueEntry> entry;
@@ -280,11 +213,11 @@ void Worker::run() {
     if (!entry || !waiting_.empty() || !later_.empty())
       wait(entry ? Patience::kNone : Patience::kUntilRung);
     if (!entry) continue;
-    ends.request = entry->request.get();
-    ends.posted = &entry->posted;
+    wait_ends.request = entry->request.get();
+    wait_ends.posted = &entry->posted;
     set_thread_interrupt_handler(must_end);  // forgets an interruption of the request before
     const auto progress = entry->request->advance(entry->posted, *entry->peers);
-    ends.request = nullptr;
+    wait_ends.request = nullptr;
     if (progress == Request::Progress::kWaits) waiting_.push_back(std::move(*entry));
     if (progress == Request::Progress::kLater) later_.push_back(std::move(*entry));
     if (progress != Request::Progress::kMore) continue;
@@ -292,13 +225,6 @@ void Worker::run() {
     queue_.push_back(std::move(*entry));
   }
   fail_all();
-}
-
-std::optional<Worker::QueueEntry> Worker::next() {
-  if (queue_.empty()) return std::nullopt;
-  QueueEntry entry = std::move(queue_.front());
-  queue_.pop_front();
-  return entry;
 }
 
 void Worker::report_peers_down() {

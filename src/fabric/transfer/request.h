@@ -75,14 +75,21 @@ class Request {
   // A descriptor that is readable from when it is over until it is posted again. Borrowed.
   Result<int> event() MEMSPAN_EXCLUDES(mutex_);
 
-  TransferResult result() const MEMSPAN_EXCLUDES(mutex_);
+  TransferResult result() const MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return result_;
+  }
   // Waits until the current posting is over, also if the request is posted again by then. kTimeout
   // leaves it as it is. kInvalidArgument: it was never posted.
   Result<TransferResult> wait(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
   // Afterwards neither end is touched, nor is the peer notified. A request that is over stays so.
   void cancel() MEMSPAN_EXCLUDES(mutex_);
   // Waits until no callback runs, except the caller's own.
-  void wait_for_callback() MEMSPAN_EXCLUDES(mutex_);
+  void wait_for_callback() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    while (calling_ && *calling_ != std::this_thread::get_id())
+      changed_.wait_until(mutex_, Deadline::never());
+  }
 
   // For the worker. begin() gives the posting's number; kUnavailable while it is posted.
   Result<std::uint64_t> begin() MEMSPAN_EXCLUDES(mutex_);
@@ -91,9 +98,16 @@ class Request {
   enum class Progress { kMore, kWaits, kLater, kOver };
   Progress advance(PostedRequest& posted, Peers& peers) MEMSPAN_EXCLUDES(mutex_);
   // False: it is over, or being cancelled.
-  bool is_wanted(const PostedRequest& posted) const MEMSPAN_EXCLUDES(mutex_);
+  bool is_wanted(const PostedRequest& posted) const MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return is_current(posted);
+  }
   // Makes it fail, unless it is over.
-  void fail(const PostedRequest& posted, Status why) MEMSPAN_EXCLUDES(mutex_);
+  void fail(const PostedRequest& posted, Status why) MEMSPAN_EXCLUDES(mutex_) {
+    finish(posted, {.kind = TransferResult::Kind::kFailed,
+                    .status = std::move(why),
+                    .moved = posted.cursor.piece});
+  }
 
  private:
   Status check_not_posted() const MEMSPAN_REQUIRES(mutex_) {
@@ -109,14 +123,33 @@ class Request {
   }
   // False: it is over, or being cancelled. Otherwise the buffers, or the peer, are touched from now
   // on.
-  bool begin_to_touch(const PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
-  void end_to_touch(const PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
-  static bool may_wait_for_store(PostedRequest& posted);
+  bool begin_to_touch(const PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (!is_current(posted)) return false;
+    is_touching_ = true;
+    return true;
+  }
+  void end_to_touch(const PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    is_touching_ = false;
+    if (last_posting_ == posted.number) result_.moved = posted.cursor.piece;
+    changed_.notify_all();
+  }
+  // Other requests continue during the wait.
+  static bool may_wait_for_store(PostedRequest& posted) {
+    if (!posted.found_by) posted.found_by = Deadline::after(Peers::kPatience);
+    return !posted.found_by->has_passed();
+  }
   bool may_wait(PostedRequest& posted, const Peers& peers) MEMSPAN_EXCLUDES(mutex_);
   Progress move(PostedRequest& posted, const Peers& peers) MEMSPAN_EXCLUDES(mutex_);
   Progress tell(PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
   void finish(const PostedRequest& posted, const TransferResult& result) MEMSPAN_EXCLUDES(mutex_);
-  void conclude(TransferResult result) MEMSPAN_REQUIRES(mutex_);
+  void conclude(TransferResult result) MEMSPAN_REQUIRES(mutex_) {
+    result_ = std::move(result);
+    last_result_ = result_;
+    if (event_.is_valid()) event_.ring();
+    changed_.notify_all();
+  }
 
   const Direction direction_;
   const std::string sender_;
@@ -142,7 +175,10 @@ class Request {
 // Thread-safe. Shared by its endpoint, the endpoint's requests, and callbacks that report peers.
 class Worker {
  public:
-  static Result<std::shared_ptr<Worker>> create();
+  static Result<std::shared_ptr<Worker>> create() {
+    MEMSPAN_PASS_ASSIGN(auto wake, WakeEvent::create());
+    return std::shared_ptr<Worker>(new Worker(std::move(wake)));
+  }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
@@ -154,9 +190,17 @@ class Worker {
   using OnPeerDown = std::function<void(const std::string& peer)>;
   Status set_on_peer_down(OnPeerDown on_peer_down) MEMSPAN_EXCLUDES(mutex_);
   // A peer has ended. Does not wait.
-  void note_peer_down(const std::string& peer) MEMSPAN_EXCLUDES(mutex_);
+  void note_peer_down(const std::string& peer) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (!on_peer_down_ || is_ending_) return;
+    ended_peers_.push_back(peer);
+    wake_.ring();
+  }
 
-  bool is_own_thread() const MEMSPAN_EXCLUDES(mutex_);
+  bool is_own_thread() const MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return thread_id_ == std::this_thread::get_id();
+  }
   // Posted requests fail, and the thread ends, whatever it waits for. Not for that thread.
   void end() MEMSPAN_EXCLUDES(mutex_);
 
@@ -169,7 +213,12 @@ class Worker {
   explicit Worker(WakeEvent wake) : wake_(std::move(wake)) {}
   Status need_thread() MEMSPAN_REQUIRES(mutex_);
   void run() MEMSPAN_EXCLUDES(mutex_);
-  std::optional<QueueEntry> next() MEMSPAN_REQUIRES(mutex_);
+  std::optional<QueueEntry> next() MEMSPAN_REQUIRES(mutex_) {
+    if (queue_.empty()) return std::nullopt;
+    QueueEntry entry = std::move(queue_.front());
+    queue_.pop_front();
+    return entry;
+  }
   void report_peers_down() MEMSPAN_EXCLUDES(mutex_);
   enum class Patience { kNone, kUntilRung };
   void wait(Patience patience) MEMSPAN_EXCLUDES(mutex_);

@@ -5,8 +5,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -71,18 +69,6 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
   MEMSPAN_PASS_ASSIGN(made->name_, NameClaim::take(made->member_, made->record_, deadline));
   return made;
 }
-
-Endpoint::Endpoint(std::shared_ptr<Member> member, EndpointRecord record, RegistrationTable table,
-                   NotificationQueue notifications, std::shared_ptr<Worker> worker,
-                   Duration patience)
-    : member_(std::move(member)),
-      record_(std::move(record)),
-      notifications_(std::move(notifications)),
-      memory_(member_->broker(), record_, std::move(table)),
-      worker_(std::move(worker)),
-      peers_(std::make_unique<Peers>(
-          member_, record_.role, patience, memory_.changes(),
-          [worker = worker_](const std::string& peer) { worker->note_peer_down(peer); })) {}
 
 Endpoint::~Endpoint() {
   member_->services().remove(record_.published_name());
@@ -152,12 +138,6 @@ Status Endpoint::transfer(Direction direction, std::string_view peer, const Piec
   return wait_for_registration(**found, engine, std::move(status));
 }
 
-Status Endpoint::transfer(Direction direction, std::string_view peer, const Piece& piece) {
-  if (peers_->move_at_once(peer, direction, piece)) [[likely]]
-    return Status::ok();
-  return transfer(direction, peer, PieceList({piece}));
-}
-
 // The peer does not report registrations, so this polls.
 Status Endpoint::wait_for_registration(Peer& peer, CopyEngine& engine, Status refusal) {
   constexpr Duration kNap = std::chrono::milliseconds(1);
@@ -181,17 +161,6 @@ Status Endpoint::wait_for_registration(Peer& peer, CopyEngine& engine, Status re
   }
   if (engine.is_refused()) peers_->note_waited_in_vain(peer);
   return refusal;
-}
-
-void Endpoint::end_waits() {
-  is_ending_.store(true, std::memory_order_seq_cst);
-  ring_counters(counters());
-  notifications_.end();
-}
-
-std::shared_ptr<Request> Endpoint::prepare(Direction direction, std::string peer,
-                                           std::unique_ptr<const Pieces> pieces) const {
-  return std::make_shared<Request>(direction, record_.name, std::move(peer), std::move(pieces));
 }
 
 }  // namespace memspan::transfer

@@ -35,14 +35,20 @@ class Endpoint {
   enum class Ends { kAny, kHost };
   Status transfer(Direction direction, std::string_view peer, const Pieces& pieces,
                   Ends ends = Ends::kAny);
-  Status transfer(Direction direction, std::string_view peer, const Piece& piece);
+  Status transfer(Direction direction, std::string_view peer, const Piece& piece) {
+    if (peers_->move_at_once(peer, direction, piece)) [[likely]]
+      return Status::ok();
+    return transfer(direction, peer, PieceList({piece}));
+  }
   // As StreamTransfer.
   Status submit(Direction direction, std::string_view peer, const Pieces& pieces,
                 const DeviceStream& stream);
 
   // Shared by the caller and the worker, while it is posted.
   std::shared_ptr<Request> prepare(Direction direction, std::string peer,
-                                   std::unique_ptr<const Pieces> pieces) const;
+                                   std::unique_ptr<const Pieces> pieces) const {
+    return std::make_shared<Request>(direction, record_.name, std::move(peer), std::move(pieces));
+  }
   // As Worker.
   Status post(const std::shared_ptr<Request>& request) { return worker_->post(request, *peers_); }
   Status set_on_peer_down(Worker::OnPeerDown on_peer_down) {
@@ -60,11 +66,23 @@ class Endpoint {
   }
   table_layout::Counters& counters() const { return memory_.pages().counters(); }
   // Ends every wait for messages and counters, for good.
-  void end_waits();
+  void end_waits() {
+    is_ending_.store(true, std::memory_order_seq_cst);
+    ring_counters(counters());
+    notifications_.end();
+  }
 
  private:
   Endpoint(std::shared_ptr<Member> member, EndpointRecord record, RegistrationTable table,
-           NotificationQueue notifications, std::shared_ptr<Worker> worker, Duration patience);
+           NotificationQueue notifications, std::shared_ptr<Worker> worker, Duration patience)
+      : member_(std::move(member)),
+        record_(std::move(record)),
+        notifications_(std::move(notifications)),
+        memory_(member_->broker(), record_, std::move(table)),
+        worker_(std::move(worker)),
+        peers_(std::make_unique<Peers>(
+            member_, record_.role, patience, memory_.changes(),
+            [worker = worker_](const std::string& peer) { worker->note_peer_down(peer); })) {}
   // For endpoints on other hosts; runs on a thread that takes their messages.
   Result<std::string> answer(std::string_view request);
   Result<std::string> answer_notify(const Notify& notify);

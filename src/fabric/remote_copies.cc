@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/copy_plan.h"
+#include "fabric/remote_copies.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "device/host/find_fault.h"
 
@@ -16,15 +15,7 @@ constexpr std::uint64_t kRelayBytes = std::uint64_t{1} << 20;
 
 Status check_local(std::byte* begin, std::uint64_t bytes, MemoryAccess access) {
   const auto fault = find_fault(begin, bytes, access);
-  if (!fault) return Status::ok();
-  const char* const name = access == MemoryAccess::kRead ? "src" : "dest";
-  const auto* const address = reinterpret_cast<const void*>(fault->address);
-  return {Code::kInvalidArgument,
-          fault->is_forbidden
-              ? fmt::format("invalid param, {}: the memory at {} of this process may not be {}",
-                            name, address, access == MemoryAccess::kRead ? "read" : "written")
-              : fmt::format("invalid param, {}: there is no memory at {} of this process", name,
-                            address)};
+  return fault ? local_fault(*fault, access == MemoryAccess::kRead) : Status::ok();
 }
 
 RemotePlace place_in(const CopyPlace& place, std::uint64_t at = 0) {
@@ -33,24 +24,15 @@ RemotePlace place_in(const CopyPlace& place, std::uint64_t at = 0) {
 
 }  // namespace
 
-CopyPlan plan_copy(CopyPlace from, CopyPlace to, std::uint64_t bytes) {
-  using Step = CopyPlan::Step;
-  const bool is_from_here = from.remote == nullptr, is_to_here = to.remote == nullptr;
-  Step step = Step::kRelay;
-  if (is_from_here && is_to_here)
-    step = Step::kCopy;
-  else if (is_from_here && !from.is_device)
-    step = Step::kPut;
-  else if (is_to_here && !to.is_device)
-    step = Step::kGet;
-  return {step, std::move(from), std::move(to), bytes};
-}
-
-RemoteCopies::Route& RemoteCopies::route_to(const std::shared_ptr<const RemoteWindow>& window) {
-  for (const auto& route : routes_)
-    if (route->window == window) return *route;
-  return *routes_.emplace_back(
-      std::make_unique<Route>(Route{window, std::make_unique<OperationContext>(), {}}));
+Status local_fault(const CopyFault& fault, bool is_source) {
+  const char* const name = is_source ? "src" : "dest";
+  const auto* const address = reinterpret_cast<const void*>(fault.address);
+  return {Code::kInvalidArgument,
+          fault.is_forbidden
+              ? fmt::format("invalid param, {}: the memory at {} of this process may not be {}",
+                            name, address, is_source ? "read" : "written")
+              : fmt::format("invalid param, {}: there is no memory at {} of this process", name,
+                            address)};
 }
 
 // A region is retracted when its owner leaves.
@@ -68,33 +50,23 @@ Status RemoteCopies::result_of(const Route& route, const Status& status) {
   return status.annotate(window.name);
 }
 
-Status RemoteCopies::begin(const CopyPlan& plan) {
-  switch (plan.step) {
-    case CopyPlan::Step::kPut:
-      return put(route_to(plan.to.remote), plan);
-    case CopyPlan::Step::kGet:
-      return get(route_to(plan.from.remote), plan);
-    case CopyPlan::Step::kRelay:
-      return relay(plan);
-    case CopyPlan::Step::kCopy:
-      break;
-  }
-  return {Code::kInternal, "both ends of the copy are in this process"};
-}
-
-Status RemoteCopies::put(Route& route, const CopyPlan& plan) {
-  MEMSPAN_PASS(check_local(plan.from.mapped, plan.bytes, MemoryAccess::kRead));
-  return result_of(route, route.link().put(route.until(deadline_), place_in(plan.to),
-                                           plan.from.mapped, plan.bytes));
+Status RemoteCopies::begin(const CopyPlace& from, const CopyPlace& to, std::uint64_t bytes) {
+  if (to.remote == nullptr && !to.is_device)
+    return get(route_to(from.remote), from, to.mapped, bytes);
+  if (from.remote != nullptr || from.is_device) return relay(from, to, bytes);
+  MEMSPAN_PASS(check_local(from.mapped, bytes, MemoryAccess::kRead));
+  Route& route = route_to(to.remote);
+  return result_of(route,
+                   route.link().put(route.until(deadline_), place_in(to), from.mapped, bytes));
 }
 
 // Gets are collected, so that many are under way at once. A get that has ended writes no more.
-Status RemoteCopies::get(Route& route, const CopyPlan& plan) {
+Status RemoteCopies::get(Route& route, const CopyPlace& from, std::byte* to, std::uint64_t bytes) {
   constexpr std::size_t kMostPieces = 1024;
   constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
-  MEMSPAN_PASS(check_local(plan.to.mapped, plan.bytes, MemoryAccess::kWrite));
-  route.gets.push_back({plan.to.mapped, &route.window->region, plan.from.offset, plan.bytes});
-  route.bytes += plan.bytes;
+  MEMSPAN_PASS(check_local(to, bytes, MemoryAccess::kWrite));
+  route.gets.push_back({to, &route.window->region, from.offset, bytes});
+  route.bytes += bytes;
   const bool is_full = route.gets.size() == kMostPieces || route.bytes >= kMostBytes;
   return is_full ? flush_gets(route) : Status::ok();
 }
@@ -108,13 +80,13 @@ Status RemoteCopies::flush_gets(Route& route) {
 }
 
 // Through a buffer here: links move bytes from and to memory of the host only.
-Status RemoteCopies::relay(const CopyPlan& plan) {
-  const std::uint64_t room = std::min(kRelayBytes, plan.bytes);
+Status RemoteCopies::relay(const CopyPlace& from, const CopyPlace& to, std::uint64_t bytes) {
+  const std::uint64_t room = std::min(kRelayBytes, bytes);
   const auto buffer = std::make_unique<std::byte[]>(room);
-  for (std::uint64_t at = 0; at < plan.bytes; at += room) {
-    const std::uint64_t bytes = std::min(room, plan.bytes - at);
-    MEMSPAN_PASS(read(plan.from, at, {buffer.get(), bytes}));
-    MEMSPAN_PASS(write(plan.to, at, {buffer.get(), bytes}));
+  for (std::uint64_t at = 0; at < bytes; at += room) {
+    const std::span<std::byte> part(buffer.get(), std::min(room, bytes - at));
+    MEMSPAN_PASS(read(from, at, part));
+    MEMSPAN_PASS(write(to, at, part));
   }
   return Status::ok();
 }

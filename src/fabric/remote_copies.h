@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy as a value. The kinds of its two ends decide the steps; their owners do not matter.
+// Copies with an end on another host. The kinds of the two ends decide the way; their owners do not
+// matter.
 //
 //   from \ to │ mapped here │ of a device here  │ on another host
 //   ──────────┼─────────────┼───────────────────┼──────────────────
@@ -18,6 +19,7 @@
 
 #include "core/clock.h"
 #include "core/status.h"
+#include "device/host/guarded_copy.h"
 #include "device/memory.h"
 #include "fabric/remote_access.h"
 
@@ -40,17 +42,10 @@ struct CopyPlace {
   bool is_device = false;                      // `mapped` is for the device's copies only
 };
 
-// A value.
-struct CopyPlan {
-  enum class Step { kCopy, kPut, kGet, kRelay };
-  Step step = Step::kCopy;
-  CopyPlace from;
-  CopyPlace to;
-  std::uint64_t bytes = 0;
-};
-CopyPlan plan_copy(CopyPlace from, CopyPlace to, std::uint64_t bytes);
+// The failure of a copy whose local source, or destination, has no memory or may not be used.
+Status local_fault(const CopyFault& fault, bool is_source);
 
-// Carries out the plans that have a remote end. One thread at a time.
+// Copies with a remote end. One thread at a time.
 class RemoteCopies {
  public:
   // All waits for peers end at the deadline. The device is that of the places.
@@ -64,7 +59,7 @@ class RemoteCopies {
   // by settle() at the latest. kInvalidArgument: a local end has no memory. kPeerLost names the
   // rank that is gone or has left, kStale the rank whose memory is gone. Marks a peer lost if its
   // link has ended.
-  Status begin(const CopyPlan& plan);
+  Status begin(const CopyPlace& from, const CopyPlace& to, std::uint64_t bytes);
   // Waits until all copies are done and returns their first failure.
   Status settle();
   // A window whose owner left after it gave the window, if a copy found one since the last call.
@@ -85,11 +80,15 @@ class RemoteCopies {
       return *context;
     }
   };
-  Route& route_to(const std::shared_ptr<const RemoteWindow>& window);
-  Status put(Route& route, const CopyPlan& plan);
-  Status get(Route& route, const CopyPlan& plan);
+  Route& route_to(const std::shared_ptr<const RemoteWindow>& window) {
+    for (const auto& route : routes_)
+      if (route->window == window) return *route;
+    return *routes_.emplace_back(
+        std::make_unique<Route>(Route{window, std::make_unique<OperationContext>(), {}}));
+  }
+  Status get(Route& route, const CopyPlace& from, std::byte* to, std::uint64_t bytes);
   Status flush_gets(Route& route);
-  Status relay(const CopyPlan& plan);
+  Status relay(const CopyPlace& from, const CopyPlace& to, std::uint64_t bytes);
   Status read(const CopyPlace& place, std::uint64_t at, std::span<std::byte> into);
   Status write(const CopyPlace& place, std::uint64_t at, std::span<const std::byte> from);
   // Adds the owner's name to a link's status. Notes windows and links that are no longer usable.
