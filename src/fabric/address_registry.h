@@ -5,13 +5,7 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <utility>
 
-#include "core/clock.h"
-#include "core/status.h"
 #include "device/memory.h"
 #include "fabric/member.h"
 

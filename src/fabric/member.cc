@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/member.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <new>

@@ -15,20 +15,10 @@
 // number of its first session (docs/design/0021-stores-that-come-back.md).
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <functional>
 #include <initializer_list>
-#include <map>
-#include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
-#include "core/clock.h"
-#include "core/mutex.h"
-#include "core/status.h"
 #include "fabric/remote_access.h"
 #include "node/descriptor_broker.h"
 #include "store/connect.h"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/pool.h"
 
-#include <fmt/format.h>
-
-#include <utility>
-
 #include "core/environment.h"
 #include "core/interrupt.h"
 #include "device/host/guarded_copy.h"

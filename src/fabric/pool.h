@@ -17,16 +17,6 @@
 // stores of the program do not.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "core/clock.h"
-#include "core/mutex.h"
-#include "core/status.h"
 #include "device/memory.h"
 #include "fabric/address_registry.h"
 #include "fabric/member.h"

@@ -4,16 +4,6 @@
 // the copy one of links (remote_copies.h).
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <vector>
-
-#include "core/clock.h"
-#include "core/status.h"
 #include "device/host/copy.h"
 #include "device/host/guarded_copy.h"
 #include "fabric/pool.h"

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pool's view of its other members: membership events, their memory mapped here or reached by
 // links, and waiting for them.
-#include <fmt/format.h>
 
 #include <charconv>
-#include <optional>
-#include <utility>
 
 #include "core/interrupt.h"
 #include "device/host/host_device.h"

@@ -2,12 +2,6 @@
 // The store's record of a pool's member.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-
 #include "core/bytes.h"
 #include "fabric/pool.h"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waits for members of a pool. Events of the watch wake them. The end of the store causes no event,
 // so a wait asks the store now and then.
-#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "core/interrupt.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/remote_copies.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "device/host/find_fault.h"

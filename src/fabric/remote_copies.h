@@ -10,15 +10,10 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "core/clock.h"
-#include "core/status.h"
 #include "device/host/guarded_copy.h"
 #include "device/memory.h"
 #include "fabric/remote_access.h"

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/space.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 #include "core/agreement.h"
 #include "core/bytes.h"

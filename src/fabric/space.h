@@ -9,22 +9,11 @@
 // have committed their parts. A failure in one process fails all, for the same reason.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <deque>
-#include <functional>
-#include <memory>
-#include <optional>
 #include <set>
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "core/clock.h"
-#include "core/mutex.h"
-#include "core/status.h"
 #include "fabric/member.h"
 #include "fabric/space_memory.h"
 #include "store/recipes/all_gather.h"

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/space_memory.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <utility>
 
 #include "core/pages.h"
 #include "device/host/host_device.h"

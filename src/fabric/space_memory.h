@@ -8,14 +8,8 @@
 // Members on other hosts have addresses here, but no memory.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "core/clock.h"
-#include "core/status.h"
 #include "device/memory.h"
 #include "fabric/address_registry.h"
 #include "fabric/member.h"

@@ -2,11 +2,6 @@
 // Big Memory but its copies: becoming a member, pools, joining, and what addresses mean.
 #include "capi/smem/bm.h"
 
-#include <fmt/format.h>
-
-#include <cstring>
-#include <optional>
-
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/members.h"
 #include "capi/smem/rank_binding.h"

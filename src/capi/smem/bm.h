@@ -4,14 +4,8 @@
 
 #include <smem/host/smem_bm.h>
 
-#include <atomic>
-#include <cstdint>
-#include <memory>
-
 #include "capi/handle_table.h"
 #include "capi/smem/result.h"
-#include "core/clock.h"
-#include "core/mutex.h"
 #include "fabric/async_copies.h"
 #include "fabric/blocks/block_cache.h"
 #include "fabric/pool.h"

@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies of Big Memory: what the ten types say of each end, single ones and batches, at once and in
 // the background.
-#include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <map>
 #include <numeric>
-#include <set>
-#include <span>
-#include <utility>
-#include <vector>
 
 #include "capi/smem/bm.h"
 #include "fabric/pool_copy.h"

@@ -2,10 +2,6 @@
 // The endpoints that programs made, and their requests.
 #pragma once
 
-#include <fmt/format.h>
-
-#include <atomic>
-
 #include "capi/handle_table.h"
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"

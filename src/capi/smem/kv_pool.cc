@@ -2,10 +2,7 @@
 // The functions of memspan/kv_pool.h.
 #include <memspan/kv_pool.h>
 
-#include <algorithm>
-#include <cstring>
 #include <numeric>
-#include <vector>
 
 #include "capi/smem/bm.h"
 #include "fabric/blocks/block_cache.h"

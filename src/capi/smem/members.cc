@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/smem/members.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
-#include <map>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
 #include "capi/store_security.h"
-#include "core/mutex.h"
 #include "store/server.h"
 
 namespace memspan::capi {

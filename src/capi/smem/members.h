@@ -4,11 +4,6 @@
 // all endpoints the other, which connects again.
 #pragma once
 
-#include <memory>
-#include <optional>
-
-#include "core/clock.h"
-#include "core/status.h"
 #include "fabric/member.h"
 #include "net/security.h"
 #include "store/store_address.h"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/smem/rank_binding.h"
 
-#include <fmt/format.h>
-
-#include <utility>
-
 #include "store/recipes/rank_recipe.h"
 
 namespace memspan::capi {

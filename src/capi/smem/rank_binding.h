@@ -3,17 +3,11 @@
 // objects there by ids that it may use once at a time.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <optional>
 #include <set>
-#include <string>
 
 #include "capi/smem/members.h"
 #include "capi/smem/result.h"
 #include "core/caught.h"
-#include "core/clock.h"
-#include "core/mutex.h"
 
 namespace memspan::capi {
 

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Share Memory: becoming a member, spaces, and their calls: collectives, and what members agree on.
-#include <fmt/format.h>
 #include <memspan/space_calls.h>
 #include <smem/host/smem_shm.h>
-
-#include <atomic>
-#include <cstring>
-#include <string>
 
 #include "capi/handle_table.h"
 #include "capi/smem/fork_aware_singleton.h"

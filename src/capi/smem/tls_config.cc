@@ -4,10 +4,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <cstring>
-#include <string>
-#include <string_view>
-
 #include "capi/smem/result.h"
 
 namespace memspan::capi {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Endpoints and what they register.
-#include <fmt/format.h>
 #include <memspan/transfer.h>
 #include <smem/host/smem_trans.h>
 
 #include <cstdlib>
-#include <string>
-#include <vector>
 
 #include "capi/smem/endpoints.h"
 #include "capi/smem/members.h"

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfers between endpoints, at once or by a stream.
-#include <fmt/format.h>
 #include <smem/host/smem_trans.h>
 
-#include <memory>
 #include <numeric>
-#include <string>
-#include <vector>
 
 #include "capi/smem/endpoints.h"
 #include "capi/smem/result.h"

@@ -2,9 +2,6 @@
 // Requests are prepared, posted and completed; messages and counters arrive.
 #include <memspan/transfer.h>
 
-#include <cstring>
-#include <vector>
-
 #include "capi/smem/endpoints.h"
 #include "observe/recorded_call.h"
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/blocks/block_cache.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <array>
 #include <bit>
 
 #include "fabric/pool_copy.h"

@@ -6,16 +6,6 @@
 // owner leaves or dies.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <span>
-#include <vector>
-
-#include "core/clock.h"
-#include "core/status.h"
 #include "fabric/blocks/block_share.h"
 #include "fabric/pool.h"
 

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/copy_engine.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cstring>
 #include <tuple>
-#include <utility>
 
 #include "device/host/copy.h"
 #include "device/host/find_fault.h"

@@ -3,16 +3,6 @@
 // it is another process of this host and the kernel allows it, else by a link.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <span>
-#include <vector>
-
-#include "core/status.h"
 #include "device/host/guarded_copy.h"
 #include "device/memory.h"
 #include "fabric/transfer/peer.h"

@@ -2,7 +2,6 @@
 #include "fabric/transfer/endpoint_record.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>

@@ -2,11 +2,6 @@
 // The store's record of an endpoint, and which roles reach each other.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-
-#include "core/status.h"
 #include "fabric/remote_access.h"
 
 namespace memspan::transfer {

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/name_claim.h"
 
-#include <fmt/format.h>
-
-#include <utility>
-
 #include "core/interrupt.h"
 #include "core/log.h"
-#include "core/mutex.h"
 
 namespace memspan::transfer {
 namespace {

@@ -4,10 +4,6 @@
 // is logged once, and the name comes back when that process ends.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-
-#include "core/clock.h"
 #include "fabric/member.h"
 #include "fabric/transfer/endpoint_record.h"
 

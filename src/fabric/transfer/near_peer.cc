@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A peer on this host. It holds the peer's registration table and registered allocations mapped.
 // From the first time on that the kernel refuses to move the peer's other memory, messages do.
-#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
-
-#include <algorithm>
 
 #include "core/log.h"
 #include "device/reservation.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/peer.h"
 
-#include <fmt/format.h>
-
 #include "core/remedy.h"
 
 namespace memspan::transfer {

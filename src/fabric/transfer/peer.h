@@ -10,15 +10,7 @@
 #include <sys/types.h>
 
 #include <array>
-#include <atomic>
-#include <functional>
-#include <memory>
-#include <span>
-#include <string>
-#include <vector>
 
-#include "core/clock.h"
-#include "core/mutex.h"
 #include "device/choice.h"
 #include "device/memory.h"
 #include "fabric/member.h"

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/peers.h"
 
-#include <fmt/format.h>
-
 #include <mutex>
-#include <utility>
 
 #include "fabric/transfer/endpoint_record.h"
 

@@ -3,18 +3,8 @@
 // are first asked for, and again when they come back after their end.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <unordered_map>
-#include <vector>
 
-#include "core/mutex.h"
 #include "fabric/member.h"
 #include "fabric/transfer/peer.h"
 

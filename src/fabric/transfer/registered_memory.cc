@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/registered_memory.h"
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <iterator>
 #include <set>
 #include <tuple>

@@ -15,18 +15,6 @@
 // next registration that overlaps it notices that.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
-#include "core/mutex.h"
-#include "core/status.h"
 #include "device/memory.h"
 #include "fabric/transfer/endpoint_record.h"
 #include "fabric/transfer/registrations.h"

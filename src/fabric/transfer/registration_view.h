@@ -9,11 +9,8 @@
 // after its own. Registered allocations never overlap and are kept apart.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "fabric/transfer/registration_table.h"
 

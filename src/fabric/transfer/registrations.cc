@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/registrations.h"
 
-#include <fmt/format.h>
-
 #include "device/choice.h"
 #include "device/host/host_device.h"
 

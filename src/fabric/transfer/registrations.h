@@ -2,13 +2,8 @@
 // The registrations of an endpoint, as its owner gave them: by beginning, each counted.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <memory>
 #include <span>
 
-#include "core/status.h"
 #include "fabric/remote_access.h"
 #include "fabric/transfer/registration_table.h"
 #include "fabric/transfer/registration_view.h"

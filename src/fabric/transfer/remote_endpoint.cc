@@ -2,9 +2,6 @@
 // A peer on another host, or one whose memory this host's kernel does not move. Its registered
 // memory is reached as regions on a link. The peer is asked for them once, and again when one was
 // stale.
-#include <fmt/format.h>
-
-#include <algorithm>
 
 #include "fabric/member.h"
 #include "fabric/transfer/peer.h"

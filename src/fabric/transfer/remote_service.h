@@ -6,13 +6,10 @@
 //   notify    a message for its notification queue, and something to add to a counter
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "core/status.h"
 #include "fabric/transfer/pieces.h"
 #include "transport/region.h"
 

@@ -3,8 +3,6 @@
 
 #include <poll.h>
 
-#include <algorithm>
-
 #include "core/interrupt.h"
 #include "core/thread.h"
 

@@ -6,18 +6,9 @@
 //   ready ──post()──► posted ──► over ──post()──► posted ...
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <deque>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
 #include <thread>
-#include <utility>
-#include <vector>
 
-#include "core/mutex.h"
 #include "core/wake_event.h"
 #include "fabric/transfer/copy_engine.h"
 #include "fabric/transfer/notification_queue.h"

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/transfer_endpoint.h"
 
-#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-
-#include <thread>
-#include <utility>
 
 #include "core/environment.h"
 #include "core/interrupt.h"

@@ -2,11 +2,6 @@
 // A named endpoint of this process: what it has registered, and its transfers with others.
 #pragma once
 
-#include <atomic>
-#include <memory>
-#include <string>
-#include <string_view>
-
 #include "fabric/member.h"
 #include "fabric/transfer/name_claim.h"
 #include "fabric/transfer/registered_memory.h"
