@@ -6,7 +6,6 @@
 #include "device/host/guarded_copy.h"
 #include "device/host/host_device.h"
 #include "device/numa.h"
-#include "fabric/pool_record.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"
 #include "store/rank_service.h"

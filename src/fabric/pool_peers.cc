@@ -6,7 +6,7 @@
 
 #include "core/interrupt.h"
 #include "device/host/host_device.h"
-#include "fabric/pool_record.h"
+#include "fabric/pool.h"
 
 namespace memspan {
 

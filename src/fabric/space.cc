@@ -10,6 +10,7 @@
 #include "core/environment.h"
 #include "core/interrupt.h"
 #include "device/host/host_device.h"
+#include "fabric/space_memory.h"
 #include "memory/address_plan.h"
 
 namespace memspan {
@@ -124,6 +125,26 @@ class Space::Waiting {
   Status status_;
   bool is_in_ = false;
 };
+
+Space::Space(std::shared_ptr<Member> member, SpaceOptions options, CreatedGroup group)
+    : member_(std::move(member)),
+      options_(std::move(options)),
+      group_name_(std::move(group.name)),
+      alive_key_(std::move(group.alive)),
+      numbers_(member_, group_name_ + "/number/"),
+      exit_(member_, group_name_ + "/exit"),
+      group_(member_->store(), group_name_, static_cast<int>(options_.rank),
+             static_cast<int>(options_.ranks)) {}
+
+Space::~Space() {
+  close();
+  member_->tell_end([this](const Deadline& until) { return group_.stop(until); });
+  member_->broker().retract(group_name_);
+}
+
+std::byte* Space::base() const {
+  return memory_->base();
+}
 
 Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member,
                                              const SpaceOptions& options, Deadline deadline) {

@@ -15,7 +15,6 @@
 #include <span>
 
 #include "fabric/member.h"
-#include "fabric/space_memory.h"
 #include "store/recipes/all_gather.h"
 #include "store/recipes/store_group.h"
 
@@ -94,6 +93,8 @@ class SharedNumbers {
   std::set<std::uint32_t> mine_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
+class SpaceMemory;
+
 // A value.
 struct SpaceOptions {
   std::string name;  // "shm/7": the same in all members
@@ -111,15 +112,11 @@ class Space {
   // kInvalidArgument: with another size; kUnavailable: taken; kOutOfMemory: without memory.
   static Result<std::unique_ptr<Space>> create(std::shared_ptr<Member> member,
                                                const SpaceOptions& options, Deadline deadline);
-  ~Space() {
-    close();
-    member_->tell_end([this](const Deadline& until) { return group_.stop(until); });
-    member_->broker().retract(group_name_);
-  }
+  ~Space();
   Space(const Space&) = delete;
   Space& operator=(const Space&) = delete;
 
-  std::byte* base() const { return memory_->base(); }
+  std::byte* base() const;
   std::uint32_t rank() const { return options_.rank; }
   std::uint32_t ranks() const { return options_.ranks; }
   std::uint64_t bytes() const { return options_.bytes; }  // of each part
@@ -162,15 +159,7 @@ class Space {
 
  private:
   class Waiting;
-  Space(std::shared_ptr<Member> member, SpaceOptions options, CreatedGroup group)
-      : member_(std::move(member)),
-        options_(std::move(options)),
-        group_name_(std::move(group.name)),
-        alive_key_(std::move(group.alive)),
-        numbers_(member_, group_name_ + "/number/"),
-        exit_(member_, group_name_ + "/exit"),
-        group_(member_->store(), group_name_, static_cast<int>(options_.rank),
-               static_cast<int>(options_.ranks)) {}
+  Space(std::shared_ptr<Member> member, SpaceOptions options, CreatedGroup group);
   Status read_parts(const std::vector<std::string>& parts);
   Status agree(const Status& mine, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
   // Ends the waits at the store under that name. Does not touch group_, which may be in use.

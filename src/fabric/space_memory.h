@@ -8,11 +8,15 @@
 // Members on other hosts have addresses here, but no memory.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
+#include "core/pages.h"
+#include "device/host/host_device.h"
 #include "device/memory.h"
 #include "fabric/address_registry.h"
 #include "fabric/member.h"
+#include "memory/budget.h"
 
 namespace memspan {
 
@@ -27,6 +31,18 @@ struct SpacePlan {
   std::vector<std::string> broker_addresses;  // by rank
 };
 
+inline const Pages& pages_of(const DeviceMemory& memory) {
+  return static_cast<const HostMemory&>(memory).pages();
+}
+
+// Huge ones are taken at once, also for parts that other hosts have.
+inline Result<Pages> make_pages(std::size_t bytes, bool may_be_huge) {
+  constexpr const char* kLabel = "memspan-space";
+  if (bytes >= kHugePage && may_be_huge)
+    if (auto huge = Pages::create_huge(bytes, kLabel); huge.is_ok()) return huge;
+  return Pages::create(bytes, kLabel);
+}
+
 // One thread at a time.
 class SpaceMemory {
  public:
@@ -37,7 +53,21 @@ class SpaceMemory {
 
   // Reserves the addresses, and publishes the memory that this process makes for others. The caller
   // retracts it when all have called take().
-  Status prepare(const Deadline& deadline);
+  Status prepare(const Deadline& deadline) {
+    // A space without memory has an address all the same.
+    const std::size_t bytes = align_up(std::max<std::size_t>(all_bytes(), 1), kDeviceGranularity);
+    MEMSPAN_PASS_ASSIGN(auto range,
+                        AddressRange::claim(member_, plan_.name,
+                                            {.host_bytes = is_pages() ? bytes : 0,
+                                             .device = plan_.device,
+                                             .device_bytes = is_pages() ? 0 : bytes},
+                                            fmt::format("{} ranks with {} bytes of {} memory each",
+                                                        ranks(), plan_.bytes, plan_.device->name()),
+                                            deadline));
+    range_.emplace(std::move(range));
+    if (all_bytes() == 0) return Status::ok();
+    return is_pages() ? prepare_pages() : prepare_own_part();
+  }
   // Maps the parts of this host, and commits the own part. Call it after all have prepared.
   Status take(const Deadline& deadline) {
     if (all_bytes() == 0) return Status::ok();
@@ -60,16 +90,71 @@ class SpaceMemory {
     descriptors.push_back(std::move(descriptor));
     return member_->broker().publish(plan_.group_name, std::move(descriptors));
   }
-  Result<std::unique_ptr<DeviceMemory>> fetch(std::size_t rank, const Deadline& deadline);
-  Status prepare_pages();
+  Result<std::unique_ptr<DeviceMemory>> fetch(std::size_t rank, const Deadline& deadline) {
+    MEMSPAN_PASS_ASSIGN(auto answer, member_->broker().fetch_and_wait(plan_.broker_addresses[rank],
+                                                                      plan_.group_name, deadline));
+    if (answer.descriptors.size() != 1)
+      return Status(Code::kInternal, "the memory of the space was not handed over");
+    MEMSPAN_TRY_ASSIGN(auto memory, plan_.device->adopt(std::move(answer.descriptors[0])),
+                       "taking over the memory of the space");
+    return memory;
+  }
+  // The lowest rank of this host makes the memory, which takes none yet.
+  Status prepare_pages() {
+    if (lowest_near() != plan_.rank) return Status::ok();
+    const auto& is_near = plan_.is_near;
+    const bool is_alone = std::find(is_near.begin(), is_near.end(), false) == is_near.end();
+    MEMSPAN_TRY_ASSIGN(Pages pages, make_pages(all_bytes(), is_alone), "making memory");
+    memory_ = std::make_unique<HostMemory>(std::move(pages));
+    return publish(*memory_);
+  }
   Status prepare_own_part() {
     MEMSPAN_TRY_ASSIGN(memory_, plan_.device->allocate(plan_.bytes, "memspan-space"),
                        "making the part of the space");
     return publish(*memory_);
   }
-  Status take_pages(const Deadline& deadline);
-  Status take_near_parts(const Deadline& deadline);
-  Status map_near_pages();
+  Status take_pages(const Deadline& deadline) {
+    if (memory_ == nullptr) {
+      MEMSPAN_TRY_ASSIGN(memory_, fetch(lowest_near(), deadline), "the space");
+    }
+    const Pages& pages = pages_of(*memory_);
+    if (pages.bytes() < all_bytes() || pages.bytes() > range().bytes())
+      return {Code::kInternal, "the memory of the space has another size"};
+    MEMSPAN_PASS(map_near_pages());
+    if (pages.is_huge()) return Status::ok();
+    const std::size_t begin = plan_.bytes * plan_.rank;
+    return commit_within_budget({pages, begin, base() + begin, plan_.bytes},
+                                "the part of the space");
+  }
+  Status take_near_parts(const Deadline& deadline) {
+    for (std::size_t rank = 0; rank < ranks(); ++rank) {
+      if (!plan_.is_near[rank]) continue;
+      std::unique_ptr<DeviceMemory> part;
+      if (rank != plan_.rank) {
+        MEMSPAN_TRY_ASSIGN(part, fetch(rank, deadline), fmt::format("the part of rank {}", rank));
+      }
+      MEMSPAN_TRY(range().map(rank * plan_.bytes, part == nullptr ? *memory_ : *part, plan_.bytes),
+                  fmt::format("the part of rank {}", rank));
+    }
+    return Status::ok();
+  }
+  // A page that a near part and a far one share is mapped.
+  Status map_near_pages() {
+    const Pages& pages = pages_of(*memory_);
+    Reservation& reservation = static_cast<HostRange&>(range()).reservation();
+    const auto begin_of_all = plan_.is_near.begin(), end = plan_.is_near.end();
+    for (auto from = begin_of_all; from != end;) {
+      from = std::find(from, end, true);
+      const auto to = std::find(from, end, false);
+      const auto index_of = [&](auto it) { return static_cast<std::size_t>(it - begin_of_all); };
+      const std::size_t begin = index_of(from) * plan_.bytes / page_size() * page_size();
+      const std::size_t past =
+          to == end ? pages.bytes() : align_up(index_of(to) * plan_.bytes, page_size());
+      if (from != end) MEMSPAN_PASS(reservation.map(begin, pages, begin, past - begin));
+      from = to;
+    }
+    return Status::ok();
+  }
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
   const SpacePlan plan_;

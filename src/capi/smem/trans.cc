@@ -37,30 +37,21 @@ void end_all_at_exit() {
   end_all_endpoints();
 }
 
-Result<Role> read_role(const smem_trans_config_t& config) {
-  const unsigned role = number_of(config.role);
-  switch (role) {
-    case SMEM_TRANS_SENDER:
-      return Role::kSender;
-    case SMEM_TRANS_RECEIVER:
-      return Role::kReceiver;
-    case SMEM_TRANS_BOTH:
-      return Role::kBoth;
-    default:
-      return invalid(
-          fmt::format("config is invalid: role is {}, allowed are SENDER ({}), RECEIVER "
-                      "({}) and BOTH ({})",
-                      static_cast<int>(role), static_cast<int>(SMEM_TRANS_SENDER),
-                      static_cast<int>(SMEM_TRANS_RECEIVER), static_cast<int>(SMEM_TRANS_BOTH)));
-  }
-}
-
 Status check_config(const smem_trans_config_t* config) {
   constexpr unsigned kKnown = SMEMB_DATA_OP_SDMA | SMEMB_DATA_OP_HOST_RDMA |
                               SMEMB_DATA_OP_HOST_TCP | SMEMB_DATA_OP_DEVICE_RDMA |
                               SMEMB_DATA_OP_HOST_URMA;
   if (config == nullptr) return invalid("invalid param, config is null");
-  if (auto role = read_role(*config); !role.is_ok()) return role.status();
+  const unsigned role = number_of(config->role);
+  static_assert(SMEM_TRANS_SENDER == static_cast<int>(Role::kSender) &&
+                SMEM_TRANS_RECEIVER == static_cast<int>(Role::kReceiver) &&
+                SMEM_TRANS_BOTH == static_cast<int>(Role::kBoth));
+  if (role < SMEM_TRANS_SENDER || role > SMEM_TRANS_BOTH)
+    return invalid(
+        fmt::format("config is invalid: role is {}, allowed are SENDER ({}), RECEIVER "
+                    "({}) and BOTH ({})",
+                    static_cast<int>(role), static_cast<int>(SMEM_TRANS_SENDER),
+                    static_cast<int>(SMEM_TRANS_RECEIVER), static_cast<int>(SMEM_TRANS_BOTH)));
   if (config->initTimeout == 0) return invalid("initTimeout is zero");
   const unsigned ways = number_of(config->dataOpType);
   if ((ways & ~kKnown) == 0) return Status::ok();
@@ -96,7 +87,8 @@ smem_trans_t create_endpoint(const char* call, const char* url, const char* name
   auto member = member_at(url, config->startConfigServer ? Hosting::kWhenPossible : Hosting::kNever,
                           AfterLoss::kReconnects, std::nullopt, deadline);
   if (!member.is_ok()) return fail(member.status());
-  auto made = Endpoint::open(std::move(member).value(), name, *read_role(*config), deadline);
+  auto made =
+      Endpoint::open(std::move(member).value(), name, static_cast<Role>(config->role), deadline);
   if (!made.is_ok()) return fail(made.status(), SMEM_DUPLICATED);
   // Now, so that it comes before the handlers of what this endpoint uses.
   [[maybe_unused]] static const int registered = std::atexit(end_all_at_exit);

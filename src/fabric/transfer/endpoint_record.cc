@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "core/bytes.h"
@@ -55,15 +56,8 @@ std::string normal_host(std::string_view text) {
 }  // namespace
 
 std::string_view role_name(Role role) {
-  switch (role) {
-    case Role::kSender:
-      return "SENDER";
-    case Role::kReceiver:
-      return "RECEIVER";
-    case Role::kBoth:
-      return "BOTH";
-  }
-  return "UNKNOWN";
+  constexpr std::array<std::string_view, 4> kNames{"UNKNOWN", "SENDER", "RECEIVER", "BOTH"};
+  return kNames[static_cast<std::size_t>(role) % kNames.size()];
 }
 
 bool may_reach(Role from, Role to) {

@@ -3,12 +3,13 @@
 #pragma once
 
 #include "fabric/member.h"
-#include "fabric/transfer/name_claim.h"
 #include "fabric/transfer/registered_memory.h"
 #include "fabric/transfer/request.h"
 #include "observe/counters.h"
 
 namespace memspan::transfer {
+
+class NameClaim;
 
 // Thread-safe, except for its end.
 class Endpoint {
@@ -69,15 +70,7 @@ class Endpoint {
 
  private:
   Endpoint(std::shared_ptr<Member> member, EndpointRecord record, RegistrationTable table,
-           NotificationQueue notifications, std::shared_ptr<Worker> worker, Duration patience)
-      : member_(std::move(member)),
-        record_(std::move(record)),
-        notifications_(std::move(notifications)),
-        memory_(member_->broker(), record_, std::move(table)),
-        worker_(std::move(worker)),
-        peers_(std::make_unique<Peers>(
-            member_, record_.role, patience, memory_.changes(),
-            [worker = worker_](const std::string& peer) { worker->note_peer_down(peer); })) {}
+           NotificationQueue notifications, std::shared_ptr<Worker> worker, Duration patience);
   // For endpoints on other hosts; runs on a thread that takes their messages.
   Result<std::string> answer(std::string_view request);
   Result<std::string> answer_notify(const Notify& notify);
