@@ -104,17 +104,6 @@ Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<Member> member, PoolO
   return pool;
 }
 
-// New memory is taken now, so that a shortage is an error here.
-Status Pool::give(RangeKind kind) {
-  const std::uint64_t bytes = contribution(kind).bytes;
-  if (bytes == 0) return Status::ok();
-  if (kind == RangeKind::kHost || device().is_host()) return give_pages(kind, bytes);
-  MEMSPAN_TRY_ASSIGN(auto memory, device().allocate(bytes, "memspan-pool"), "the pool");
-  MEMSPAN_PASS(windows(kind).map(options_.rank, *memory, bytes, Admission::of_owner()));
-  own_[index_of(kind)] = std::move(memory);
-  return Status::ok();
-}
-
 Status Pool::give_pages(RangeKind kind, std::uint64_t bytes) {
   const bool is_numa = kind == RangeKind::kHost && options_.numa.has_value();
   auto pages = Result<Pages>(Status(Code::kUnavailable, "not tried"));
@@ -194,15 +183,6 @@ Status Pool::join(Deadline deadline) {
   return Status::ok();
 }
 
-bool Pool::are_mapped_flags(bool are_set) {
-  MutexLock lock(mutex_);
-  for (std::uint32_t rank = 0; rank < options_.ranks; ++rank)
-    if (peers_[rank].stage == Peer::Stage::kMapped &&
-        (mappers_.mapped_by(rank) == peers_[rank].generation) != are_set)
-      return false;
-  return true;
-}
-
 // From now on the others find this process.
 Status Pool::publish(std::uint64_t join, Deadline deadline) {
   Record record{.generation = join,
@@ -245,15 +225,6 @@ Status Pool::publish(std::uint64_t join, Deadline deadline) {
   return {Code::kUnavailable,
           fmt::format("rank {} is in the pool already: process {}{}", options_.rank,
                       other ? other->who.process : 0, kRankTaken)};
-}
-
-Status Pool::leave(Deadline deadline) {
-  MutexLock joining(joining_);
-  {
-    MutexLock lock(mutex_);
-    if (join_ == 0) return {Code::kUnavailable, "this process has not joined the pool, or left it"};
-  }
-  return detach(deadline);
 }
 
 // Everything of this process is over when it returns, whatever the store said.

@@ -73,7 +73,15 @@ class Pool {
   // ones. Ok if it has joined already. kUnavailable: another process is in the pool with this rank.
   Status join(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
   // kUnavailable when not joined.
-  Status leave(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  Status leave(Deadline deadline) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock joining(joining_);
+    {
+      MutexLock lock(mutex_);
+      if (join_ == 0)
+        return {Code::kUnavailable, "this process has not joined the pool, or left it"};
+    }
+    return detach(deadline);
+  }
 
   std::uint32_t rank() const { return options_.rank; }
   std::uint32_t ranks() const { return options_.ranks; }
@@ -211,7 +219,16 @@ class Pool {
   static constexpr const char* kIsHeld =
       "joined again, but a copy of this process still uses its old memory";
   Status list();
-  Status give(RangeKind kind);
+  // New memory is taken now, so that a shortage is an error here.
+  Status give(RangeKind kind) {
+    const std::uint64_t bytes = contribution(kind).bytes;
+    if (bytes == 0) return Status::ok();
+    if (kind == RangeKind::kHost || device().is_host()) return give_pages(kind, bytes);
+    MEMSPAN_TRY_ASSIGN(auto memory, device().allocate(bytes, "memspan-pool"), "the pool");
+    MEMSPAN_PASS(windows(kind).map(options_.rank, *memory, bytes, Admission::of_owner()));
+    own_[index_of(kind)] = std::move(memory);
+    return Status::ok();
+  }
   Status give_pages(RangeKind kind, std::uint64_t bytes);
   Result<std::unique_ptr<DeviceMemory>> adopt(RangeKind kind, Fd descriptor, const Record& record);
   Status publish(std::uint64_t join, Deadline deadline) MEMSPAN_REQUIRES(joining_);
@@ -230,7 +247,15 @@ class Pool {
   bool is_unmapped(std::uint32_t rank) const {
     return host_.is_free(rank) && device_.is_free(rank);
   }
-  void fetch(std::uint32_t rank, const Record& record) MEMSPAN_REQUIRES(mutex_);
+  void fetch(std::uint32_t rank, const Record& record) MEMSPAN_REQUIRES(mutex_) {
+    const std::uint64_t attempt = ++attempts_;
+    peers_[rank].asked = attempt;
+    peers_[rank].fetch =
+        member_->broker().fetch(record.broker_address, published_name(rank),
+                                [this, rank, attempt, record](Result<FetchedDescriptors> answer) {
+                                  on_fetched(rank, attempt, record, std::move(answer));
+                                });
+  }
   // The answer to members on other hosts: this process's windows as regions.
   Result<std::string> describe_windows(std::string_view request) MEMSPAN_EXCLUDES(exposing_);
   Result<RemoteWindows> connect(std::uint32_t rank, const Peer& peer, const Deadline& deadline);
@@ -242,13 +267,39 @@ class Pool {
   template <typename Look>
   Status await_presence(std::uint32_t first, std::uint32_t end, const Deadline& deadline, Look look)
       MEMSPAN_EXCLUDES(mutex_);
-  std::vector<std::uint32_t> present_ranks() const MEMSPAN_REQUIRES(mutex_);
-  Status ask_store(const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
+  std::vector<std::uint32_t> present_ranks() const MEMSPAN_REQUIRES(mutex_) {
+    std::vector<std::uint32_t> present;
+    for (std::uint32_t rank = 0; rank < options_.ranks; ++rank)
+      if (rank == options_.rank || peers_[rank].stage == Peer::Stage::kMapped ||
+          peers_[rank].stage == Peer::Stage::kRemote)
+        present.push_back(rank);
+    return present;
+  }
+  // Ok while the store answers.
+  Status ask_store(const Deadline& deadline) MEMSPAN_REQUIRES(mutex_) {
+    mutex_.unlock();
+    const Status answer = member_->store()
+                              .get_now(members_prefix() + std::to_string(options_.rank), deadline)
+                              .status();
+    mutex_.lock();
+    const bool is_there =
+        answer.is_ok() || answer.code() == Code::kNotFound || answer.code() == Code::kTimeout;
+    return is_there ? Status::ok() : answer;
+  }
   Status await_event(std::uint32_t rank, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
   Status await_admission(std::uint32_t rank, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
   // The store's view of a join: kStale: the rank has joined again since; kPeerLost: it is not in
   // the pool.
-  Status check_record(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline);
+  // Whether the store still has the record of that join.
+  Status check_record(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline) {
+    auto record = member_->store().get_now(members_prefix() + std::to_string(rank), deadline);
+    if (record.code() == Code::kNotFound)
+      return {Code::kPeerLost, "it is not in the pool: it has left, or ended"};
+    if (!record.is_ok()) return record.status();
+    const auto decoded = Record::decode(*record);
+    if (decoded && decoded->generation == generation) return Status::ok();
+    return {Code::kStale, "it has left the pool since"};
+  }
   bool is_fetching() const MEMSPAN_REQUIRES(mutex_) {
     return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
       return peer.stage == Peer::Stage::kFetching || !peer.next.empty();
@@ -258,7 +309,14 @@ class Pool {
   void await_mapped_flags(bool are_set, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_) {
     static_cast<void>(mappers_.wait(deadline, [&] { return are_mapped_flags(are_set); }));
   }
-  bool are_mapped_flags(bool are_set) MEMSPAN_EXCLUDES(mutex_);
+  bool are_mapped_flags(bool are_set) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    for (std::uint32_t rank = 0; rank < options_.ranks; ++rank)
+      if (peers_[rank].stage == Peer::Stage::kMapped &&
+          (mappers_.mapped_by(rank) == peers_[rank].generation) != are_set)
+        return false;
+    return true;
+  }
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
   const PoolOptions options_;

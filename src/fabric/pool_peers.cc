@@ -62,16 +62,6 @@ void Pool::on_peer_joined(std::uint32_t rank, const std::string& text) {
   changed_.notify_all();
 }
 
-void Pool::fetch(std::uint32_t rank, const Record& record) {
-  const std::uint64_t attempt = ++attempts_;
-  peers_[rank].asked = attempt;
-  peers_[rank].fetch =
-      member_->broker().fetch(record.broker_address, published_name(rank),
-                              [this, rank, attempt, record](Result<FetchedDescriptors> answer) {
-                                on_fetched(rank, attempt, record, std::move(answer));
-                              });
-}
-
 void Pool::on_fetched(std::uint32_t rank, std::uint64_t attempt, const Record& record,
                       Result<FetchedDescriptors> answer) {
   std::vector<RankWindows*> unused;
@@ -243,17 +233,6 @@ Result<Pool::RemoteWindows> Pool::connect(std::uint32_t rank, const Peer& peer,
   if (!reader.is_finished())
     return Status(Code::kInternal, "a description of windows is malformed");
   return windows;
-}
-
-// Whether the store still has the record of that join.
-Status Pool::check_record(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline) {
-  auto record = member_->store().get_now(members_prefix() + std::to_string(rank), deadline);
-  if (record.code() == Code::kNotFound)
-    return {Code::kPeerLost, "it is not in the pool: it has left, or ended"};
-  if (!record.is_ok()) return record.status();
-  const auto decoded = Record::decode(*record);
-  if (decoded && decoded->generation == generation) return Status::ok();
-  return {Code::kStale, "it has left the pool since"};
 }
 
 // Runs on a thread that takes messages, so it does not wait for another process.

@@ -14,15 +14,6 @@ constexpr auto kStoreLook = std::chrono::milliseconds(200);
 
 }  // namespace
 
-std::vector<std::uint32_t> Pool::present_ranks() const {
-  std::vector<std::uint32_t> present;
-  for (std::uint32_t rank = 0; rank < options_.ranks; ++rank)
-    if (rank == options_.rank || peers_[rank].stage == Peer::Stage::kMapped ||
-        peers_[rank].stage == Peer::Stage::kRemote)
-      present.push_back(rank);
-  return present;
-}
-
 Status Pool::await_members(std::uint32_t count, const Deadline& deadline) {
   return await_presence(0, options_.ranks, deadline, [&](Duration waited) MEMSPAN_REQUIRES(mutex_) {
     const std::vector<std::uint32_t> present = present_ranks();
@@ -75,17 +66,6 @@ Status Pool::await_presence(std::uint32_t first, std::uint32_t end, const Deadli
     if (status.code() != Code::kTimeout) return status;
     if (!deadline.has_passed()) MEMSPAN_PASS(ask_store(deadline));
   }
-}
-
-// Ok while the store answers.
-Status Pool::ask_store(const Deadline& deadline) {
-  mutex_.unlock();
-  const Status answer =
-      member_->store().get_now(members_prefix() + std::to_string(options_.rank), deadline).status();
-  mutex_.lock();
-  const bool is_there =
-      answer.is_ok() || answer.code() == Code::kNotFound || answer.code() == Code::kTimeout;
-  return is_there ? Status::ok() : answer;
 }
 
 }  // namespace memspan

@@ -79,17 +79,6 @@ Result<std::unique_ptr<RemoteAccess>> RemoteAccess::create(Services& services,
   return made;
 }
 
-// No link outlives the transport, and none is made while it ends.
-RemoteAccess::~RemoteAccess() {
-  {
-    MutexLock lock(mutex_);
-    is_closed_ = true;
-    while (answering_ != 0) changed_.wait_until(mutex_, Deadline::never());
-    is_ending_ = true;
-  }
-  transport_.reset();
-}
-
 Result<std::shared_ptr<RemotePeer>> RemoteAccess::connect(int number, std::string_view name,
                                                           const std::string& address) {
   MutexLock lock(mutex_);

@@ -111,7 +111,16 @@ class RemoteAccess {
   static Result<std::unique_ptr<RemoteAccess>> create(Services& services,
                                                       const MemberIdentity& self,
                                                       const CarrierOptions& carrier);
-  ~RemoteAccess();
+  // No link outlives the transport, and none is made while it ends.
+  ~RemoteAccess() {
+    {
+      MutexLock lock(mutex_);
+      is_closed_ = true;
+      while (answering_ != 0) changed_.wait_until(mutex_, Deadline::never());
+      is_ending_ = true;
+    }
+    transport_.reset();
+  }
   RemoteAccess(const RemoteAccess&) = delete;
   RemoteAccess& operator=(const RemoteAccess&) = delete;
 

@@ -203,14 +203,6 @@ class RemoteShare {
 
 }  // namespace
 
-Result<std::unique_ptr<BlockCache>> BlockCache::create(Pool& pool, std::uint32_t sections) {
-  const std::uint64_t bytes = pool.contribution(RangeKind::kHost).bytes;
-  if (bytes > 0)
-    MEMSPAN_PASS(
-        BlockShare::format(pool.windows(RangeKind::kHost).begin_of(pool.rank()), bytes, sections));
-  return std::unique_ptr<BlockCache>(new BlockCache(pool));
-}
-
 template <typename Action>
 bool BlockCache::any_share(Action action) {
   for (std::uint32_t rank = 0; rank < pool_.ranks(); ++rank) {
@@ -293,14 +285,6 @@ std::optional<BlockCache::Claimed> BlockCache::claim_in(std::uint32_t rank, cons
   add(counters_.evicted, evicted);
   if (seen) return Claimed{*seen, rank};
   pool_.release(windows, rank);
-  return std::nullopt;
-}
-
-std::optional<BlockCache::Claimed> BlockCache::claim(const Key& key, std::uint64_t bytes) {
-  const auto ranks = shares_for(key);
-  for (const Room room : {Room::kUntouched, Room::kAny})
-    for (const std::uint32_t rank : ranks)
-      if (const auto claimed = claim_in(rank, key, bytes, room)) return claimed;
   return std::nullopt;
 }
 
@@ -411,15 +395,6 @@ Status BlockCache::get(std::span<const Key> keys, const Pieces& to, std::span<Ou
   add(counters_.got_bytes, got * bytes);
   add(counters_.missed, keys.size() - got);
   return status;
-}
-
-bool BlockCache::remove(const Key& key) {
-  bool is_removed = false;
-  any_share([&](BlockShare& share, std::uint32_t) {
-    while (share.remove(key)) is_removed = true;
-    return false;
-  });
-  return is_removed;
 }
 
 ShareUse BlockCache::use(std::uint64_t& shares) {

@@ -37,7 +37,13 @@ class BlockCache {
  public:
   // Makes the share of this process. The pool must outlive it. As BlockShare::format(); a process
   // that gives no memory has no share.
-  static Result<std::unique_ptr<BlockCache>> create(Pool& pool, std::uint32_t sections);
+  static Result<std::unique_ptr<BlockCache>> create(Pool& pool, std::uint32_t sections) {
+    const std::uint64_t bytes = pool.contribution(RangeKind::kHost).bytes;
+    if (bytes > 0)
+      MEMSPAN_PASS(BlockShare::format(pool.windows(RangeKind::kHost).begin_of(pool.rank()), bytes,
+                                      sections));
+    return std::unique_ptr<BlockCache>(new BlockCache(pool));
+  }
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;
 
@@ -48,7 +54,14 @@ class BlockCache {
   Status put(std::span<const Key> keys, const Pieces& from, std::span<Outcome> outcomes);
   // As put(); also kInvalidArgument if the entry has another number of bytes.
   Status get(std::span<const Key> keys, const Pieces& to, std::span<Outcome> outcomes);
-  bool remove(const Key& key);
+  bool remove(const Key& key) {
+    bool is_removed = false;
+    any_share([&](BlockShare& share, std::uint32_t) {
+      while (share.remove(key)) is_removed = true;
+      return false;
+    });
+    return is_removed;
+  }
 
   const Counters& counters() const { return counters_; }
   // The sum over the shares on this host, and how many these are.
@@ -68,7 +81,13 @@ class BlockCache {
     Seen seen;
     std::uint32_t rank = 0;
   };
-  std::optional<Claimed> claim(const Key& key, std::uint64_t bytes);
+  std::optional<Claimed> claim(const Key& key, std::uint64_t bytes) {
+    const auto ranks = shares_for(key);
+    for (const Room room : {Room::kUntouched, Room::kAny})
+      for (const std::uint32_t rank : ranks)
+        if (const auto claimed = claim_in(rank, key, bytes, room)) return claimed;
+    return std::nullopt;
+  }
   std::optional<Claimed> claim_in(std::uint32_t rank, const Key& key, std::uint64_t bytes,
                                   Room room);
   std::vector<std::uint32_t> shares_for(const Key& key);

@@ -49,27 +49,6 @@ std::vector<std::shared_ptr<Peer>> Peers::Known::live() {
   return live;
 }
 
-std::shared_ptr<Peer> Peers::known(std::string_view spelling) {
-  std::shared_ptr<Peer> peer;
-  {
-    MutexLock lock(known_->mutex);
-    if (const auto found = known_->by_spelling.find(spelling); found != known_->by_spelling.end())
-      peer = found->second;
-  }
-  return peer != nullptr && peer->is_live() ? peer : nullptr;
-}
-
-bool Peers::move_at_once(std::string_view name, Direction direction, const Piece& piece) {
-  const std::unique_lock use(recent_, std::try_to_lock);
-  if (!use) return false;
-  if (recent_.peer == nullptr || recent_.spelling != name || !recent_.peer->is_live()) {
-    recent_.spot = {};
-    recent_.peer = known(name);
-    recent_.spelling = name;
-  }
-  return recent_.peer != nullptr && recent_.peer->move_at_once(direction, piece, recent_.spot);
-}
-
 Result<std::shared_ptr<Peer>> Peers::find(std::string_view name, Waiting waiting) {
   if (auto peer = known(name); peer != nullptr) [[likely]]
     return peer;
@@ -190,14 +169,6 @@ Status Peers::watch_records(Deadline deadline) {
   // Another thread was faster.
   [[maybe_unused]] const Status over = member_->store().unwatch(*watch, deadline);
   return Status::ok();
-}
-
-void Peers::note_record(Peer& peer, std::string_view bytes) {
-  const auto now = decode_record(bytes);
-  if (now.is_ok() && now->generation == peer.record().generation)
-    peer.note_renewals(now->renewals);
-  else
-    peer.note_replaced();
 }
 
 void Peers::note_change(Known& known, const StoreChange& change) {

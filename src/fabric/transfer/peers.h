@@ -37,7 +37,16 @@ class Peers {
   Result<std::shared_ptr<Peer>> find(std::string_view name, Waiting waiting = Waiting::kForStore);
   // Moves a piece by Peer::move_at_once(), without a wait. False also if another thread is in this
   // function, or if find() has not found the peer yet.
-  bool move_at_once(std::string_view name, Direction direction, const Piece& piece);
+  bool move_at_once(std::string_view name, Direction direction, const Piece& piece) {
+    const std::unique_lock use(recent_, std::try_to_lock);
+    if (!use) return false;
+    if (recent_.peer == nullptr || recent_.spelling != name || !recent_.peer->is_live()) {
+      recent_.spot = {};
+      recent_.peer = known(name);
+      recent_.spelling = name;
+    }
+    return recent_.peer != nullptr && recent_.peer->move_at_once(direction, piece, recent_.spot);
+  }
   // How long find() takes at most.
   static constexpr Duration kPatience = std::chrono::seconds(5);
 
@@ -103,7 +112,15 @@ class Peers {
   };
 
   // Null: not known by this spelling, or it has ended.
-  std::shared_ptr<Peer> known(std::string_view spelling);
+  std::shared_ptr<Peer> known(std::string_view spelling) {
+    std::shared_ptr<Peer> peer;
+    {
+      MutexLock lock(known_->mutex);
+      if (const auto found = known_->by_spelling.find(spelling); found != known_->by_spelling.end())
+        peer = found->second;
+    }
+    return peer != nullptr && peer->is_live() ? peer : nullptr;
+  }
   Result<std::shared_ptr<Peer>> attach(const std::string& name, Waiting waiting);
   // Gives up all that have ended: their memory and descriptors.
   void reap();
@@ -118,7 +135,13 @@ class Peers {
   // One watch for the changes of all records. Watches of single peers would be n * n for n
   // endpoints that know each other, and with etcd as many connections.
   Status watch_records(Deadline deadline);
-  static void note_record(Peer& peer, std::string_view bytes);
+  static void note_record(Peer& peer, std::string_view bytes) {
+    const auto now = decode_record(bytes);
+    if (now.is_ok() && now->generation == peer.record().generation)
+      peer.note_renewals(now->renewals);
+    else
+      peer.note_replaced();
+  }
   static void note_change(Known& known, const StoreChange& change);
   // Looks at the records of all live peers, because changes while the store was away were not
   // reported.

@@ -65,14 +65,6 @@ std::uint64_t bytes_of(const Pieces& pieces) {
   return bytes;
 }
 
-void PieceArrays::fill(std::uint64_t first, std::span<Piece> out) const {
-  for (Piece& piece : out) {
-    piece = {static_cast<std::byte*>(local_[first]),
-             reinterpret_cast<std::uint64_t>(remote_[first]), bytes_[first]};
-    ++first;
-  }
-}
-
 Result<StridedPieces> StridedPieces::make(const Strides& local, const Strides& remote) {
   MEMSPAN_PASS(check_strides("local", local));
   MEMSPAN_PASS(check_strides("remote", remote));

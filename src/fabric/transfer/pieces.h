@@ -49,7 +49,13 @@ class PieceArrays final : public Pieces {
               std::uint64_t count)
       : local_(local), remote_(remote), bytes_(bytes), count_(count) {}
   std::uint64_t count() const override { return count_; }
-  void fill(std::uint64_t first, std::span<Piece> out) const override;
+  void fill(std::uint64_t first, std::span<Piece> out) const override {
+    for (Piece& piece : out) {
+      piece = {static_cast<std::byte*>(local_[first]),
+               reinterpret_cast<std::uint64_t>(remote_[first]), bytes_[first]};
+      ++first;
+    }
+  }
 
  private:
   void* const* local_;

@@ -124,34 +124,6 @@ Publication::~Publication() {
   for (std::size_t i = 0; i < parts_; ++i) broker_.retract(part_name(name_, i));
 }
 
-RegisteredMemory::ByBase::iterator RegisteredMemory::find_overlap(ByBase& in, std::uint64_t base,
-                                                                  std::uint64_t bytes) {
-  const auto next = in.lower_bound(base);
-  if (next != in.begin())
-    if (const auto before = std::prev(next); base - before->first < before->second.range.bytes)
-      return before;
-  return next != in.end() && next->first - base < bytes ? next : in.end();
-}
-
-Result<RegisteredMemory::Allocation> RegisteredMemory::publish(std::uint32_t kind, Range range,
-                                                               std::vector<Fd> descriptors) {
-  range.allocation = kind | ++last_number_;
-  MEMSPAN_PASS_ASSIGN(auto published,
-                      Publication::publish(broker_, record_.allocation_name(range.allocation),
-                                           std::move(descriptors)));
-  MEMSPAN_PASS_ASSIGN(const std::uint32_t slot, registrations_.add_allocation(range));
-  return Allocation{.range = range, .slot = slot, .published = std::move(published)};
-}
-
-Status RegisteredMemory::add(std::uint64_t base, std::uint64_t bytes) {
-  changes_.fetch_add(1, std::memory_order_relaxed);
-  MutexLock registering(registering_);
-  MEMSPAN_PASS_ASSIGN(const bool is_counted, count_adopted(base, bytes));
-  if (is_counted) return Status::ok();
-  MutexLock lock(mutex_);
-  return is_of_device(base) ? add_of_device(base, bytes) : registrations_.add(base, bytes);
-}
-
 Status RegisteredMemory::add_joined(std::span<const Range> ranges) {
   changes_.fetch_add(1, std::memory_order_relaxed);
   MutexLock registering(registering_);
@@ -173,14 +145,6 @@ Status RegisteredMemory::add_joined(std::span<const Range> ranges) {
     return added;
   }
   return Status::ok();
-}
-
-Status RegisteredMemory::remove(std::uint64_t base) {
-  MutexLock registering(registering_);
-  if (const auto found = adopted_.find(base); found != adopted_.end())
-    return --found->second.count > 0 ? Status::ok() : take_back(found);
-  MutexLock lock(mutex_);
-  return remove_plain(base);
 }
 
 Status RegisteredMemory::remove_plain(std::uint64_t base) {
@@ -268,18 +232,6 @@ Status RegisteredMemory::release(const void* address) {
 
 // ---- adopted memory
 
-Result<RegisteredMemory::ByBase::iterator> RegisteredMemory::find_adopted(std::uint64_t base,
-                                                                          std::uint64_t bytes) {
-  while (true) {
-    const auto found = find_overlap(adopted_, base, bytes);
-    if (found == adopted_.end()) return found;
-    MEMSPAN_PASS_ASSIGN(const bool is_in_place, found->second.adopted->is_in_place());
-    if (is_in_place) return found;
-    // The program has other memory at this address now.
-    MEMSPAN_TRY(take_back(found), "forgetting memory that was freed while it was registered");
-  }
-}
-
 Result<bool> RegisteredMemory::count_adopted(std::uint64_t base, std::uint64_t bytes) {
   MEMSPAN_PASS_ASSIGN(const auto found, find_adopted(base, bytes));
   if (found == adopted_.end()) return false;
@@ -312,16 +264,6 @@ Status RegisteredMemory::add_adopted(std::uint64_t base, std::uint64_t bytes) {
   made.adopted.emplace(std::move(memory));
   adopted_.emplace(base, std::move(made));
   return Status::ok();
-}
-
-// Peers stop finding it in the table before the pages change.
-Status RegisteredMemory::take_back(ByBase::iterator adopted) {
-  auto node = adopted_.extract(adopted);
-  {
-    MutexLock lock(mutex_);
-    withdraw(node.mapped());
-  }
-  return node.mapped().adopted->give_back();
 }
 
 // ---- for peers on other hosts, and the end

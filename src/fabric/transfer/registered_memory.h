@@ -85,7 +85,14 @@ class RegisteredMemory {
 
   // The same range again is counted. kInvalidArgument: it overlaps adopted or device memory that is
   // registered; kNotSupported: the driver does not share this memory.
-  Status add(std::uint64_t base, std::uint64_t bytes) MEMSPAN_EXCLUDES(mutex_);
+  Status add(std::uint64_t base, std::uint64_t bytes) MEMSPAN_EXCLUDES(mutex_) {
+    changes_.fetch_add(1, std::memory_order_relaxed);
+    MutexLock registering(registering_);
+    MEMSPAN_PASS_ASSIGN(const bool is_counted, count_adopted(base, bytes));
+    if (is_counted) return Status::ok();
+    MutexLock lock(mutex_);
+    return is_of_device(base) ? add_of_device(base, bytes) : registrations_.add(base, bytes);
+  }
   // All or none. Those that touch are joined, except in memory of a device.
   Status add_joined(std::span<const Range> ranges) MEMSPAN_EXCLUDES(mutex_);
   // Fails as AdoptedMemory::adopt(), and with kInvalidArgument if it overlaps another registration.
@@ -93,7 +100,13 @@ class RegisteredMemory {
   Status add_adopted(std::uint64_t base, std::uint64_t bytes) MEMSPAN_EXCLUDES(mutex_);
   // Takes back the latest one that begins there. kNotFound: none begins there. Adopted memory gets
   // private pages again the last time; if that fails, its pages stay shared.
-  Status remove(std::uint64_t base) MEMSPAN_EXCLUDES(mutex_);
+  Status remove(std::uint64_t base) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock registering(registering_);
+    if (const auto found = adopted_.find(base); found != adopted_.end())
+      return --found->second.count > 0 ? Status::ok() : take_back(found);
+    MutexLock lock(mutex_);
+    return remove_plain(base);
+  }
   // The process ends soon: the end of this object does not give adopted memory private pages again.
   void leave_adopted_pages() {
     MutexLock registering(registering_);
@@ -129,16 +142,39 @@ class RegisteredMemory {
     Publication published;  // ends first
   };
   using ByBase = std::map<std::uint64_t, Allocation>;
-  static ByBase::iterator find_overlap(ByBase& in, std::uint64_t base, std::uint64_t bytes);
+  static ByBase::iterator find_overlap(ByBase& in, std::uint64_t base, std::uint64_t bytes) {
+    const auto next = in.lower_bound(base);
+    if (next != in.begin())
+      if (const auto before = std::prev(next); base - before->first < before->second.range.bytes)
+        return before;
+    return next != in.end() && next->first - base < bytes ? next : in.end();
+  }
   // Ignores adopted ranges that the program has freed, and takes them back.
   Result<ByBase::iterator> find_adopted(std::uint64_t base, std::uint64_t bytes)
-      MEMSPAN_REQUIRES(registering_) MEMSPAN_EXCLUDES(mutex_);
+      MEMSPAN_REQUIRES(registering_) MEMSPAN_EXCLUDES(mutex_) {
+    while (true) {
+      const auto found = find_overlap(adopted_, base, bytes);
+      if (found == adopted_.end()) return found;
+      MEMSPAN_PASS_ASSIGN(const bool is_in_place, found->second.adopted->is_in_place());
+      if (is_in_place) return found;
+      // The program has other memory at this address now.
+      MEMSPAN_TRY(take_back(found), "forgetting memory that was freed while it was registered");
+    }
+  }
   // True: exactly this range is adopted, and is counted once more. False: no adopted range overlaps
   // it. kInvalidArgument: another adopted range does.
   Result<bool> count_adopted(std::uint64_t base, std::uint64_t bytes) MEMSPAN_REQUIRES(registering_)
       MEMSPAN_EXCLUDES(mutex_);
+  // Peers stop finding it in the table before the pages change.
   Status take_back(ByBase::iterator adopted) MEMSPAN_REQUIRES(registering_)
-      MEMSPAN_EXCLUDES(mutex_);
+      MEMSPAN_EXCLUDES(mutex_) {
+    auto node = adopted_.extract(adopted);
+    {
+      MutexLock lock(mutex_);
+      withdraw(node.mapped());
+    }
+    return node.mapped().adopted->give_back();
+  }
   bool is_of_device(std::uint64_t base) const {
     return device_ != nullptr && device_->owns(reinterpret_cast<const void*>(base));
   }
@@ -147,7 +183,14 @@ class RegisteredMemory {
       MEMSPAN_REQUIRES(mutex_);
   // With a new number that has the bit `kind`.
   Result<Allocation> publish(std::uint32_t kind, Range range, std::vector<Fd> descriptors)
-      MEMSPAN_REQUIRES(mutex_);
+      MEMSPAN_REQUIRES(mutex_) {
+    range.allocation = kind | ++last_number_;
+    MEMSPAN_PASS_ASSIGN(auto published,
+                        Publication::publish(broker_, record_.allocation_name(range.allocation),
+                                             std::move(descriptors)));
+    MEMSPAN_PASS_ASSIGN(const std::uint32_t slot, registrations_.add_allocation(range));
+    return Allocation{.range = range, .slot = slot, .published = std::move(published)};
+  }
   // Peers do not find it any more.
   void withdraw(const Allocation& allocation) MEMSPAN_REQUIRES(mutex_) {
     registrations_.remove_allocation(allocation.slot);

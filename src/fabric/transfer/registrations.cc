@@ -93,14 +93,4 @@ Result<ExposedRegistrations::Extent> ExposedRegistrations::find(RemoteAccess& ac
   return Extent{extent->base, made};
 }
 
-void ExposedRegistrations::retract_removed(Extents& extents, Extents::iterator first,
-                                           Extents::iterator last) {
-  if (first == last) return;
-  view_.refresh();
-  while (first != last) {
-    const auto now = first++;
-    if (!view_.extent_of(now->first, now->second.bytes)) extents.erase(now);
-  }
-}
-
 }  // namespace memspan::transfer

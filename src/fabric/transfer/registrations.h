@@ -79,7 +79,14 @@ class ExposedRegistrations {
     std::unique_ptr<ExposedRegion> region;
   };
   using Extents = std::multimap<std::uint64_t, Exposed>;  // by base
-  void retract_removed(Extents& extents, Extents::iterator first, Extents::iterator last);
+  void retract_removed(Extents& extents, Extents::iterator first, Extents::iterator last) {
+    if (first == last) return;
+    view_.refresh();
+    while (first != last) {
+      const auto now = first++;
+      if (!view_.extent_of(now->first, now->second.bytes)) extents.erase(now);
+    }
+  }
 
   RegistrationView view_;
   Extents single_;  // of one range each

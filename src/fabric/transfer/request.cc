@@ -40,44 +40,6 @@ Status endpoint_is_gone() {
 
 }  // namespace
 
-Result<int> Request::event() {
-  MutexLock lock(mutex_);
-  if (event_.is_valid()) return event_.descriptor();
-  const bool is_over =
-      result_.kind != TransferResult::Kind::kReady && result_.kind != TransferResult::Kind::kPosted;
-  MEMSPAN_TRY_ASSIGN(event_, WakeEvent::create(), "making a request's event");
-  if (is_over) event_.ring();
-  return event_.descriptor();
-}
-
-Result<TransferResult> Request::wait(Deadline deadline) {
-  MutexLock lock(mutex_);
-  if (result_.kind == TransferResult::Kind::kReady)
-    return Status(Code::kInvalidArgument, "the request was never posted");
-  const std::uint64_t now = last_posting_;
-  while (is_posted(now))
-    if (!wait_interruptibly(changed_, mutex_, deadline) && is_posted(now))
-      return end_of_wait("timeout: the request is not over yet");
-  return last_result_;
-}
-
-void Request::cancel() {
-  MutexLock lock(mutex_);
-  const std::uint64_t now = last_posting_;
-  if (is_posted(now)) cancelled_ = now;
-  while (is_touching_ && last_posting_ == now) changed_.wait_until(mutex_, Deadline::never());
-  if (is_posted(now))
-    conclude({.kind = TransferResult::Kind::kCancelled, .status = {}, .moved = result_.moved});
-}
-
-Result<std::uint64_t> Request::begin() {
-  MutexLock lock(mutex_);
-  MEMSPAN_PASS(check_not_posted());
-  result_ = {.kind = TransferResult::Kind::kPosted, .status = {}, .moved = 0};
-  if (event_.is_valid()) event_.silence();
-  return ++last_posting_;
-}
-
 Request::Progress Request::advance(PostedRequest& posted, Peers& peers) {
   {
     MutexLock lock(mutex_);
@@ -93,17 +55,6 @@ Request::Progress Request::advance(PostedRequest& posted, Peers& peers) {
     posted.peer = std::move(found).value();
   }
   return posted.cursor.piece < pieces_->count() ? move(posted, peers) : tell(posted);
-}
-
-// Whether a posting that the peer refused is to be tried again.
-bool Request::may_wait(PostedRequest& posted, const Peers& peers) {
-  MutexLock lock(mutex_);
-  if (!posted.registered_by)
-    posted.registered_by =
-        Deadline::after(settings_.patience.value_or(peers.patience_with(*posted.peer)));
-  if (!posted.registered_by->has_passed()) return true;
-  if (!settings_.patience) peers.note_waited_in_vain(*posted.peer);
-  return false;
 }
 
 Request::Progress Request::move(PostedRequest& posted, const Peers& peers) {
@@ -166,35 +117,6 @@ Status Worker::need_thread() {
   MEMSPAN_PASS_ASSIGN(thread_, start_thread("an endpoint", [this] { run(); }));
   thread_id_ = thread_->get_id();
   return Status::ok();
-}
-
-Status Worker::post(const std::shared_ptr<Request>& request, Peers& peers) {
-  MutexLock lock(mutex_);
-  MEMSPAN_PASS(need_thread());
-  MEMSPAN_TRY_ASSIGN(const std::uint64_t posting, request->begin(), "posting");
-  queue_.push_back({request, &peers, PostedRequest{.number = posting}});
-  wake_.ring();
-  return Status::ok();
-}
-
-Status Worker::set_on_peer_down(OnPeerDown on_peer_down) {
-  MutexLock lock(mutex_);
-  if (on_peer_down) MEMSPAN_PASS(need_thread());
-  on_peer_down_ = std::move(on_peer_down);
-  while (is_calling_ && thread_id_ != std::this_thread::get_id())
-    called_.wait_until(mutex_, Deadline::never());
-  return Status::ok();
-}
-
-void Worker::end() {
-  std::optional<std::thread> thread;
-  {
-    MutexLock lock(mutex_);
-    is_ending_ = true;
-    thread = std::exchange(thread_, std::nullopt);
-  }
-  wake_.ring();
-  if (thread) thread->join();
 }
 
 void Worker::run() {

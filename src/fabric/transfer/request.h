@@ -64,7 +64,15 @@ class Request {
     return Status::ok();
   }
   // A descriptor that is readable from when it is over until it is posted again. Borrowed.
-  Result<int> event() MEMSPAN_EXCLUDES(mutex_);
+  Result<int> event() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (event_.is_valid()) return event_.descriptor();
+    const bool is_over = result_.kind != TransferResult::Kind::kReady &&
+                         result_.kind != TransferResult::Kind::kPosted;
+    MEMSPAN_TRY_ASSIGN(event_, WakeEvent::create(), "making a request's event");
+    if (is_over) event_.ring();
+    return event_.descriptor();
+  }
 
   TransferResult result() const MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -72,9 +80,25 @@ class Request {
   }
   // Waits until the current posting is over, also if the request is posted again by then. kTimeout
   // leaves it as it is. kInvalidArgument: it was never posted.
-  Result<TransferResult> wait(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  Result<TransferResult> wait(Deadline deadline) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (result_.kind == TransferResult::Kind::kReady)
+      return Status(Code::kInvalidArgument, "the request was never posted");
+    const std::uint64_t now = last_posting_;
+    while (is_posted(now))
+      if (!wait_interruptibly(changed_, mutex_, deadline) && is_posted(now))
+        return end_of_wait("timeout: the request is not over yet");
+    return last_result_;
+  }
   // Afterwards neither end is touched, nor is the peer notified. A request that is over stays so.
-  void cancel() MEMSPAN_EXCLUDES(mutex_);
+  void cancel() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    const std::uint64_t now = last_posting_;
+    if (is_posted(now)) cancelled_ = now;
+    while (is_touching_ && last_posting_ == now) changed_.wait_until(mutex_, Deadline::never());
+    if (is_posted(now))
+      conclude({.kind = TransferResult::Kind::kCancelled, .status = {}, .moved = result_.moved});
+  }
   // Waits until no callback runs, except the caller's own.
   void wait_for_callback() MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -83,7 +107,13 @@ class Request {
   }
 
   // For the worker. begin() gives the posting's number; kUnavailable while it is posted.
-  Result<std::uint64_t> begin() MEMSPAN_EXCLUDES(mutex_);
+  Result<std::uint64_t> begin() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    MEMSPAN_PASS(check_not_posted());
+    result_ = {.kind = TransferResult::Kind::kPosted, .status = {}, .moved = 0};
+    if (event_.is_valid()) event_.silence();
+    return ++last_posting_;
+  }
   // Does a share. kWaits: the peer's notification queue is full. kLater: the peer has to register
   // something, or the store is away.
   enum class Progress { kMore, kWaits, kLater, kOver };
@@ -131,7 +161,16 @@ class Request {
     if (!posted.found_by) posted.found_by = Deadline::after(Peers::kPatience);
     return !posted.found_by->has_passed();
   }
-  bool may_wait(PostedRequest& posted, const Peers& peers) MEMSPAN_EXCLUDES(mutex_);
+  // Whether a posting that the peer refused is to be tried again.
+  bool may_wait(PostedRequest& posted, const Peers& peers) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (!posted.registered_by)
+      posted.registered_by =
+          Deadline::after(settings_.patience.value_or(peers.patience_with(*posted.peer)));
+    if (!posted.registered_by->has_passed()) return true;
+    if (!settings_.patience) peers.note_waited_in_vain(*posted.peer);
+    return false;
+  }
   Progress move(PostedRequest& posted, const Peers& peers) MEMSPAN_EXCLUDES(mutex_);
   Progress tell(PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
   void finish(const PostedRequest& posted, const TransferResult& result) MEMSPAN_EXCLUDES(mutex_);
@@ -174,12 +213,26 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   // `peers` outlives end(). kUnavailable after that, or while the request is posted.
-  Status post(const std::shared_ptr<Request>& request, Peers& peers) MEMSPAN_EXCLUDES(mutex_);
+  Status post(const std::shared_ptr<Request>& request, Peers& peers) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    MEMSPAN_PASS(need_thread());
+    MEMSPAN_TRY_ASSIGN(const std::uint64_t posting, request->begin(), "posting");
+    queue_.push_back({request, &peers, PostedRequest{.number = posting}});
+    wake_.ring();
+    return Status::ok();
+  }
 
   // Called with the name of each peer that ends from now on. After the return no call of the
   // earlier function runs, except the caller's own.
   using OnPeerDown = std::function<void(const std::string& peer)>;
-  Status set_on_peer_down(OnPeerDown on_peer_down) MEMSPAN_EXCLUDES(mutex_);
+  Status set_on_peer_down(OnPeerDown on_peer_down) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (on_peer_down) MEMSPAN_PASS(need_thread());
+    on_peer_down_ = std::move(on_peer_down);
+    while (is_calling_ && thread_id_ != std::this_thread::get_id())
+      called_.wait_until(mutex_, Deadline::never());
+    return Status::ok();
+  }
   // A peer has ended. Does not wait.
   void note_peer_down(const std::string& peer) MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -193,7 +246,16 @@ class Worker {
     return thread_id_ == std::this_thread::get_id();
   }
   // Posted requests fail, and the thread ends, whatever it waits for. Not for that thread.
-  void end() MEMSPAN_EXCLUDES(mutex_);
+  void end() MEMSPAN_EXCLUDES(mutex_) {
+    std::optional<std::thread> thread;
+    {
+      MutexLock lock(mutex_);
+      is_ending_ = true;
+      thread = std::exchange(thread_, std::nullopt);
+    }
+    wake_.ring();
+    if (thread) thread->join();
+  }
 
  private:
   struct QueueEntry {
