@@ -273,29 +273,27 @@ ExitNotice::~ExitNotice() {
 Status ExitNotice::listen(Call call, Deadline deadline) {
   MutexLock lock(mutex_);
   if (watch_) return {Code::kUnavailable, "this process listens for the exit already"};
-  auto listener = std::make_shared<Listener>();  // shared with the watcher
-  listener->call = std::move(call);
-  auto watch = member_->store().watch(
-      key_,
-      [listener](const StoreChange& change) {
-        if (change.event == StoreEvent::kSet) listener->hear(change.value);
-      },
-      deadline);
-  if (!watch.is_ok()) return watch.status().annotate("listening for the exit");
-  watch_ = *watch;
-  if (auto before = member_->store().get_now(key_, deadline); before.is_ok())
-    listener->hear(*before);
+  // Once, by the watch, which may outlive a failed call, or here.
+  const auto hear = [call = std::move(call),
+                     was_called = std::make_shared<std::atomic<bool>>()](const std::string& text) {
+    const auto status = parse_integer("the exit's status", text, INT32_MIN, INT32_MAX);
+    if (!status.is_ok() || was_called->exchange(true, std::memory_order_relaxed)) return;
+    try {
+      std::thread([call, code = static_cast<int>(*status)] { call(code); }).detach();
+    } catch (const std::system_error&) {  // no thread can be had
+      call(static_cast<int>(*status));
+    }
+  };
+  MEMSPAN_TRY_ASSIGN(watch_,
+                     member_->store().watch(
+                         key_,
+                         [hear](const StoreChange& change) {
+                           if (change.event == StoreEvent::kSet) hear(change.value);
+                         },
+                         deadline),
+                     "listening for the exit");
+  if (auto before = member_->store().get_now(key_, deadline); before.is_ok()) hear(*before);
   return Status::ok();
-}
-
-void ExitNotice::Listener::hear(const std::string& text) {
-  const auto status = parse_integer("the exit's status", text, INT32_MIN, INT32_MAX);
-  if (!status.is_ok() || was_called.exchange(true, std::memory_order_relaxed)) return;
-  try {
-    std::thread([call = call, code = static_cast<int>(*status)] { call(code); }).detach();
-  } catch (const std::system_error&) {  // no thread can be had
-    call(static_cast<int>(*status));
-  }
 }
 
 SharedNumbers::~SharedNumbers() {

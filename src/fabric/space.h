@@ -51,13 +51,6 @@ class ExitNotice {
   }
 
  private:
-  // Used by the watcher, which may outlive a failed listen().
-  struct Listener {
-    Call call;
-    std::atomic<bool> was_called{false};
-    void hear(const std::string& status);
-  };
-
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
   const std::string key_;
   Mutex mutex_;

@@ -273,35 +273,29 @@ std::vector<std::uint32_t> BlockCache::shares_for(const Key& key) {
 }
 
 // The copy holds the window once more. A claim in a share whose owner ends now is lost with it.
-std::optional<BlockCache::Claimed> BlockCache::claim_in(std::uint32_t rank, const Key& key,
-                                                        std::uint64_t bytes, Room room) {
-  RankWindows& windows = pool_.windows(RangeKind::kHost);
-  const std::uint64_t mapped = pool_.hold(windows, rank);
-  if (mapped == 0) return std::nullopt;
-  std::uint64_t evicted = 0;
-  std::optional<Seen> seen;
-  if (auto share = BlockShare::open(windows.begin_of(rank), mapped))
-    seen = share->claim(key, bytes, room, evicted);
-  add(counters_.evicted, evicted);
-  if (seen) return Claimed{*seen, rank};
-  pool_.release(windows, rank);
-  return std::nullopt;
-}
-
 Result<Outcome> BlockCache::put_one(const Key& key, const Pieces& from, std::uint64_t bytes) {
   if (any_share(
           [&](const BlockShare& share, std::uint32_t) { return share.find(key).has_value(); }))
     return Outcome::kPresent;
-  const auto claimed = claim(key, bytes);
-  if (!claimed) return Outcome::kNoRoom;
-  RankWindows& windows = pool_.windows(RangeKind::kHost);
-  const Status status = copy_entry(pool_, claimed->seen.data, from, Direction::kToSlot, kPatience);
-  auto share = BlockShare::open(windows.begin_of(claimed->rank), windows.stride());
-  if (share && status.is_ok()) share->publish(claimed->seen);
-  if (share && !status.is_ok()) share->abandon(claimed->seen);
-  pool_.release(windows, claimed->rank);
-  if (status.is_ok()) return Outcome::kDone;
-  return is_callers(status) ? Result<Outcome>(status) : Outcome::kNoRoom;
+  const auto ranks = shares_for(key);
+  for (const Room room : {Room::kUntouched, Room::kAny})
+    for (const std::uint32_t rank : ranks) {
+      const HeldWindow held(pool_, rank);
+      auto share = held.share();
+      if (!share) continue;
+      std::uint64_t evicted = 0;
+      const auto claimed = share->claim(key, bytes, room, evicted);
+      add(counters_.evicted, evicted);
+      if (!claimed) continue;
+      const Status status = copy_entry(pool_, claimed->data, from, Direction::kToSlot, kPatience);
+      if (status.is_ok())
+        share->publish(*claimed);
+      else
+        share->abandon(*claimed);
+      if (status.is_ok()) return Outcome::kDone;
+      return is_callers(status) ? Result<Outcome>(status) : Outcome::kNoRoom;
+    }
+  return Outcome::kNoRoom;
 }
 
 Status BlockCache::put(std::span<const Key> keys, const Pieces& from, std::span<Outcome> outcomes) {

@@ -76,20 +76,6 @@ class BlockCache {
   Result<Outcome> put_one(const Key& key, const Pieces& from, std::uint64_t bytes);
   Result<Outcome> get_near(const Key& key, const Pieces& to, std::uint64_t bytes);
   Status get_far(std::span<const Key> keys, const Pieces& to, std::span<Outcome> outcomes);
-  // A claimed slot and the rank whose window is held for it.
-  struct Claimed {
-    Seen seen;
-    std::uint32_t rank = 0;
-  };
-  std::optional<Claimed> claim(const Key& key, std::uint64_t bytes) {
-    const auto ranks = shares_for(key);
-    for (const Room room : {Room::kUntouched, Room::kAny})
-      for (const std::uint32_t rank : ranks)
-        if (const auto claimed = claim_in(rank, key, bytes, room)) return claimed;
-    return std::nullopt;
-  }
-  std::optional<Claimed> claim_in(std::uint32_t rank, const Key& key, std::uint64_t bytes,
-                                  Room room);
   std::vector<std::uint32_t> shares_for(const Key& key);
   bool may_ask(std::uint32_t rank) const {
     return rank != pool_.rank() && pool_.is_remote(rank) &&

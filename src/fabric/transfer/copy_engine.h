@@ -127,23 +127,10 @@ struct DeviceStream {
   std::function<void(const PieceList&)> move;
 };
 
-// Submits one transfer. Lives on the stack; one thread.
-class StreamTransfer {
- public:
-  StreamTransfer(Peer& peer, Direction direction, const DeviceStream& stream)
-      : peer_(peer), direction_(direction), stream_(stream) {}
-
-  // Memory that the peer has not registered, or that cannot be opened here, is refused at once, and
-  // then no piece of its block is submitted. Local memory must stay until the stream has used it.
-  Status submit(const Pieces& pieces);
-
- private:
-  Status resolve(std::span<const Piece> block, std::uint64_t first, ResolvedPieces& resolved);
-  Status submit_piece(const Piece& piece, std::byte* mapped);
-
-  Peer& peer_;
-  const Direction direction_;
-  const DeviceStream& stream_;
-};
+// Submits a transfer. Memory that the peer has not registered, or that cannot be opened here, is
+// refused at once, and then no piece of its block is submitted. Local memory must stay until the
+// stream has used it.
+Status submit_to_stream(Peer& peer, Direction direction, const Pieces& pieces,
+                        const DeviceStream& stream);
 
 }  // namespace memspan::transfer

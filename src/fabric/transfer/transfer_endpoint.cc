@@ -324,7 +324,7 @@ Status Endpoint::submit(Direction direction, std::string_view peer, const Pieces
                         const DeviceStream& stream) {
   const EndsWith ends_early(is_ending_, kDestroyed);
   MEMSPAN_PASS_ASSIGN(auto found, peers_->find(peer));
-  return StreamTransfer(*found, direction, stream).submit(pieces);
+  return submit_to_stream(*found, direction, pieces, stream);
 }
 
 Status Endpoint::transfer(Direction direction, std::string_view peer, const Pieces& pieces,

@@ -36,7 +36,7 @@ class Endpoint {
       return Status::ok();
     return transfer(direction, peer, PieceList({piece}));
   }
-  // As StreamTransfer.
+  // As submit_to_stream().
   Status submit(Direction direction, std::string_view peer, const Pieces& pieces,
                 const DeviceStream& stream);
 
