@@ -21,8 +21,6 @@ namespace memspan {
 class AsyncCopies {
  public:
   AsyncCopies();
-  AsyncCopies(const AsyncCopies&) = delete;
-  AsyncCopies& operator=(const AsyncCopies&) = delete;
 
   // Not ordered with earlier copies. `ranks`: whose memory it copies, for messages.
   Status begin(std::set<std::uint32_t> ranks, std::function<Status()> copy)

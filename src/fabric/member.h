@@ -43,8 +43,6 @@ class Member {
                                               Deadline deadline);
   // The store's threads, which may be in tell_address(), end first.
   ~Member() { store_->end(); }
-  Member(const Member&) = delete;
-  Member& operator=(const Member&) = delete;
 
   KeyValueStore& store() { return *store_; }
   // Ok, or why a call of a store that may come back would wait for it (ReconnectingStore::state()).

@@ -66,8 +66,6 @@ class Pool {
   ~Pool() {
     member_->tell_end([&](const Deadline& deadline) { return leave(deadline); });
   }
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
 
   // Waits until this process and the members on this host have mapped each other, except stopped
   // ones. Ok if it has joined already. kUnavailable: another process is in the pool with this rank.

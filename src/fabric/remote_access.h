@@ -121,8 +121,6 @@ class RemoteAccess {
     }
     transport_.reset();
   }
-  RemoteAccess(const RemoteAccess&) = delete;
-  RemoteAccess& operator=(const RemoteAccess&) = delete;
 
   // Other processes pass it to connect().
   std::string address() const { return transport_->address(); }

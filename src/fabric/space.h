@@ -36,8 +36,6 @@ class ExitNotice {
       : member_(std::move(member)), key_(std::move(key)) {}
   // A call that has begun continues.
   ~ExitNotice();
-  ExitNotice(const ExitNotice&) = delete;
-  ExitNotice& operator=(const ExitNotice&) = delete;
 
   // Makes the call on a thread of its own, at once if a status was announced before. The call may
   // do anything, even destroy this object. kUnavailable: this process listens already.
@@ -68,8 +66,6 @@ class SharedNumbers {
       : member_(std::move(member)), prefix_(std::move(prefix)) {}
   // Gives back what this process has.
   ~SharedNumbers();
-  SharedNumbers(const SharedNumbers&) = delete;
-  SharedNumbers& operator=(const SharedNumbers&) = delete;
 
   // The lowest free number; kUnavailable if none below `limit` is free.
   Result<std::uint32_t> take(std::uint32_t limit, Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
@@ -106,8 +102,6 @@ class Space {
   static Result<std::unique_ptr<Space>> create(std::shared_ptr<Member> member,
                                                const SpaceOptions& options, Deadline deadline);
   ~Space();
-  Space(const Space&) = delete;
-  Space& operator=(const Space&) = delete;
 
   std::byte* base() const;
   std::uint32_t rank() const { return options_.rank; }

@@ -5,7 +5,6 @@
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/members.h"
 #include "capi/smem/rank_binding.h"
-#include "capi/smem/tls_config.h"
 #include "capi/store_security.h"
 #include "core/log.h"
 #include "core/remedy.h"

@@ -4,6 +4,11 @@
 // all endpoints the other, which connects again.
 #pragma once
 
+#include <smem/host/smem_bm_def.h>
+
+#include <optional>
+
+#include "core/status.h"
 #include "fabric/member.h"
 #include "net/security.h"
 #include "store/store_address.h"
@@ -38,5 +43,12 @@ Status host_store_again(const StoreAddress& address, const StoreSecurity& securi
 // nothing.
 void start_using_stores(const char* part);
 void stop_using_stores(const char* part);
+
+// The certificates that a configuration's structure names.
+
+// Empty when the structure does not ask for TLS: then what the program chose holds.
+// kInvalidArgument names the field. The library of decrypterLibPath is loaded when the key's
+// password is read.
+Result<std::optional<StoreSecurity>> security_of(const smem_tls_config& config);
 
 }  // namespace memspan::capi

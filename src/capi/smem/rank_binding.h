@@ -32,8 +32,6 @@ class RankBinding {
   // `object` ("pool") is the kind of object that it makes.
   RankBinding(const char* name, const char* title, const char* object)
       : name_(name), title_(title), object_(object) {}
-  RankBinding(const RankBinding&) = delete;
-  RankBinding& operator=(const RankBinding&) = delete;
 
   // SMEM_OK when this process is a rank already, or `check()` allows and `become()`, a
   // Result<RankMembership>, makes it one; else the code of the failure, which is kept.

@@ -44,8 +44,6 @@ class BlockCache {
                                       sections));
     return std::unique_ptr<BlockCache>(new BlockCache(pool));
   }
-  BlockCache(const BlockCache&) = delete;
-  BlockCache& operator=(const BlockCache&) = delete;
 
   // Writes the size of each key's entry to `bytes`, 0 for a missing one.
   void lookup(std::span<const Key> keys, std::span<std::uint64_t> bytes);

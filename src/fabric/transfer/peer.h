@@ -67,8 +67,6 @@ Status not_registered(const Piece& piece, std::uint64_t number, const std::strin
 class Peer {
  public:
   virtual ~Peer() = default;
-  Peer(const Peer&) = delete;
-  Peer& operator=(const Peer&) = delete;
 
   const EndpointRecord& record() const { return record_; }
   // The device that is not the host; null: this process has none.

@@ -26,8 +26,6 @@ class Peers {
         on_peer_down_(std::make_shared<const OnPeerDown>(std::move(on_peer_down))),
         renewal_(member_->add_renewal({.renew = {}, .settle = [this] { settle(); }})) {}
   ~Peers();
-  Peers(const Peers&) = delete;
-  Peers& operator=(const Peers&) = delete;
 
   // Asks the store once when it is not known or has ended, which takes 5 s at most. kNotFound,
   // kPeerLost, kStale; kInvalidArgument: the name or the roles; kTimeout: a process on another host

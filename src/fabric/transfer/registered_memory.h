@@ -76,8 +76,6 @@ class RegisteredMemory {
         pages_(table_.pages()),
         registrations_(table_),
         exposed_(pages_) {}
-  RegisteredMemory(const RegisteredMemory&) = delete;
-  RegisteredMemory& operator=(const RegisteredMemory&) = delete;
 
   const RegistrationPages& pages() const { return pages_; }
   // How often something was registered.

@@ -127,24 +127,33 @@ void Worker::run() {
     {
       MutexLock lock(mutex_);
       if (is_ending_) break;
-      entry = next();
+      if (!queue_.empty()) {
+        entry = std::move(queue_.front());
+        queue_.pop_front();
+      }
     }
     report_peers_down();
-    if (!entry || !waiting_.empty() || !later_.empty())
-      wait(entry ? Patience::kNone : Patience::kUntilRung);
+    if (!entry || !waiting_.empty()) wait(entry ? Patience::kNone : Patience::kUntilRung);
     if (!entry) continue;
     wait_ends.request = entry->request.get();
     wait_ends.posted = &entry->posted;
     set_thread_interrupt_handler(must_end);  // forgets an interruption of the request before
-    const auto progress = entry->request->advance(entry->posted, *entry->peers);
+    entry->progress = entry->request->advance(entry->posted, *entry->peers);
     wait_ends.request = nullptr;
-    if (progress == Request::Progress::kWaits) waiting_.push_back(std::move(*entry));
-    if (progress == Request::Progress::kLater) later_.push_back(std::move(*entry));
-    if (progress != Request::Progress::kMore) continue;
+    if (entry->progress == Request::Progress::kOver) continue;
     MutexLock lock(mutex_);
-    queue_.push_back(std::move(*entry));
+    if (entry->progress == Request::Progress::kMore)
+      queue_.push_back(std::move(*entry));
+    else
+      waiting_.push_back(std::move(*entry));
   }
-  fail_all();
+  std::vector<QueueEntry> left = std::move(waiting_);
+  {
+    MutexLock lock(mutex_);
+    std::move(queue_.begin(), queue_.end(), std::back_inserter(left));
+    queue_.clear();
+  }
+  for (const QueueEntry& entry : left) entry.request->fail(entry.posted, endpoint_is_gone());
 }
 
 void Worker::report_peers_down() {
@@ -167,44 +176,30 @@ void Worker::report_peers_down() {
 }
 
 // Waits for a ring, or until a notification queue may have space. Requests that wait for space then
-// try again.
+// try again, and all that wait for something else.
 void Worker::wait(Patience patience) {
+  const auto is_later = [](const QueueEntry& entry) {
+    return entry.progress == Request::Progress::kLater;
+  };
   std::vector<pollfd> polled{{wake_.descriptor(), POLLIN, 0}};
-  for (const QueueEntry& entry : waiting_)
-    polled.push_back({entry.posted.peer->queue_descriptor(), POLLOUT, 0});
-  const bool is_told =
-      std::all_of(polled.begin(), polled.end(), [](const pollfd& one) { return one.fd >= 0; });
-  const int longest = !later_.empty()    ? kTryAgainMs
-                      : !is_told         ? kAskAgainMs
-                      : waiting_.empty() ? -1
-                                         : kLookAgainMs;
+  int longest = waiting_.empty() ? -1 : kLookAgainMs;
+  for (const QueueEntry& entry : waiting_) {
+    const int descriptor = is_later(entry) ? -1 : entry.posted.peer->queue_descriptor();
+    polled.push_back({descriptor, POLLOUT, 0});
+    if (descriptor < 0) longest = std::min(longest, is_later(entry) ? kTryAgainMs : kAskAgainMs);
+  }
   const int ready = ::poll(polled.data(), polled.size(), patience == Patience::kNone ? 0 : longest);
   const bool is_time_over = ready == 0 && patience == Patience::kUntilRung;
   wake_.silence();
   std::vector<QueueEntry> still_waiting;
   MutexLock lock(mutex_);
-  for (QueueEntry& entry : later_) queue_.push_back(std::move(entry));
-  later_.clear();
   for (std::size_t i = 0; i < waiting_.size(); ++i) {
-    if (is_time_over || polled[i + 1].revents != 0)
+    if (is_time_over || is_later(waiting_[i]) || polled[i + 1].revents != 0)
       queue_.push_back(std::move(waiting_[i]));
     else
       still_waiting.push_back(std::move(waiting_[i]));
   }
   waiting_ = std::move(still_waiting);
-}
-
-void Worker::fail_all() {
-  std::deque<QueueEntry> left;
-  {
-    MutexLock lock(mutex_);
-    left.swap(queue_);
-  }
-  for (QueueEntry& entry : waiting_) left.push_back(std::move(entry));
-  for (QueueEntry& entry : later_) left.push_back(std::move(entry));
-  waiting_.clear();
-  later_.clear();
-  for (const QueueEntry& entry : left) entry.request->fail(entry.posted, endpoint_is_gone());
 }
 
 }  // namespace memspan::transfer

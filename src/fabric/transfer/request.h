@@ -209,8 +209,6 @@ class Worker {
     MEMSPAN_PASS_ASSIGN(auto wake, WakeEvent::create());
     return std::shared_ptr<Worker>(new Worker(std::move(wake)));
   }
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
 
   // `peers` outlives end(). kUnavailable after that, or while the request is posted.
   Status post(const std::shared_ptr<Request>& request, Peers& peers) MEMSPAN_EXCLUDES(mutex_) {
@@ -262,28 +260,21 @@ class Worker {
     std::shared_ptr<Request> request;
     Peers* peers = nullptr;
     PostedRequest posted;
+    Request::Progress progress = Request::Progress::kMore;
   };
   explicit Worker(WakeEvent wake) : wake_(std::move(wake)) {}
   Status need_thread() MEMSPAN_REQUIRES(mutex_);
   void run() MEMSPAN_EXCLUDES(mutex_);
-  std::optional<QueueEntry> next() MEMSPAN_REQUIRES(mutex_) {
-    if (queue_.empty()) return std::nullopt;
-    QueueEntry entry = std::move(queue_.front());
-    queue_.pop_front();
-    return entry;
-  }
   void report_peers_down() MEMSPAN_EXCLUDES(mutex_);
   enum class Patience { kNone, kUntilRung };
   void wait(Patience patience) MEMSPAN_EXCLUDES(mutex_);
-  void fail_all() MEMSPAN_EXCLUDES(mutex_);
 
   const WakeEvent wake_;
   mutable Mutex mutex_;
   ConditionVariable called_;
   std::deque<QueueEntry> queue_ MEMSPAN_GUARDED_BY(mutex_);
-  // Only for the thread: requests that wait for space in a queue, and for a registration.
+  // Only for the thread: requests that wait for space in a queue, for a registration or the store.
   std::vector<QueueEntry> waiting_;
-  std::vector<QueueEntry> later_;
   OnPeerDown on_peer_down_ MEMSPAN_GUARDED_BY(mutex_);
   std::deque<std::string> ended_peers_ MEMSPAN_GUARDED_BY(mutex_);
   bool is_calling_ MEMSPAN_GUARDED_BY(mutex_) = false;

@@ -20,8 +20,6 @@ class Endpoint {
                                                 Deadline deadline);
   // Peers are refused from its beginning on.
   ~Endpoint();
-  Endpoint(const Endpoint&) = delete;
-  Endpoint& operator=(const Endpoint&) = delete;
 
   RegisteredMemory& memory() { return memory_; }
 
