@@ -7,8 +7,7 @@ namespace memspan {
 namespace {
 
 Status check_end(Pool& pool, const char* name, const void* pointer, CopyEnd said) {
-  PoolPlace place;
-  if (said == CopyEnd::kLocal || find_place(pool, pointer, place)) return Status::ok();
+  if (said == CopyEnd::kLocal || find_place(pool, pointer)) return Status::ok();
   return {Code::kInvalidArgument,
           fmt::format("invalid param, {} {} is in neither of the pool's address ranges", name,
                       pointer)};
@@ -17,26 +16,26 @@ Status check_end(Pool& pool, const char* name, const void* pointer, CopyEnd said
 // Waits until the range is mapped. Memory outside the pool always is.
 Status await_end(Pool& pool, const char* name, const void* pointer, std::uint64_t bytes,
                  const Deadline& deadline) {
-  PoolPlace place;
-  if (!find_place(pool, pointer, place)) return Status::ok();
-  MEMSPAN_TRY_ASSIGN(auto given, pool.await(place.rank, place.kind, deadline), name);
-  if (place.offset <= given && bytes <= given - place.offset) return Status::ok();
+  const auto place = find_place(pool, pointer);
+  if (!place) return Status::ok();
+  MEMSPAN_TRY_ASSIGN(auto given, pool.await(place->rank, place->kind, deadline), name);
+  if (place->offset <= given && bytes <= given - place->offset) return Status::ok();
   return {
       Code::kInvalidArgument,
       fmt::format("invalid param, {} {} + {} bytes is not entirely in the {} bytes of {} memory "
                   "that rank {} gave (it begins at byte {} of them)",
-                  name, pointer, bytes, given, place.kind == RangeKind::kHost ? "host" : "device",
-                  place.rank, place.offset)};
+                  name, pointer, bytes, given, place->kind == RangeKind::kHost ? "host" : "device",
+                  place->rank, place->offset)};
 }
 
 bool is_remote(Pool& pool, const void* pointer) {
-  PoolPlace place;
-  return find_place(pool, pointer, place) && pool.is_remote(place.rank);
+  const auto place = find_place(pool, pointer);
+  return place && pool.is_remote(place->rank);
 }
 
 std::uint32_t rank_of(Pool& pool, const void* pointer) {
-  PoolPlace place;
-  return find_place(pool, pointer, place) ? place.rank : pool.rank();
+  const auto place = find_place(pool, pointer);
+  return place ? place->rank : pool.rank();
 }
 
 }  // namespace
@@ -124,25 +123,24 @@ Result<CopyPlace> PoolCopier::place_of(const void* pointer) {
   CopyPlace place{.mapped = static_cast<std::byte*>(const_cast<void*>(pointer)),
                   .remote = {},
                   .is_device = is_of_device(pointer)};
-  PoolPlace where;
-  if (!find_place(pool_, pointer, where) || where.rank == pool_.rank()) return place;
-  MEMSPAN_PASS_ASSIGN(auto window, pool_.remote_window(where.rank, where.kind, *deadline_));
+  const auto where = find_place(pool_, pointer);
+  if (!where || where->rank == pool_.rank()) return place;
+  MEMSPAN_PASS_ASSIGN(auto window, pool_.remote_window(where->rank, where->kind, *deadline_));
   if (window == nullptr) return place;
-  return CopyPlace{.remote = std::move(window), .offset = where.offset};
+  return CopyPlace{.remote = std::move(window), .offset = where->offset};
 }
 
 bool PoolCopier::hold_end(const void* pointer, std::uint64_t bytes, const CopyPlace& place,
                           HeldWindows& held) const {
-  PoolPlace where;
-  return place.remote != nullptr || !find_place(pool_, pointer, where) ||
-         where.rank == pool_.rank() || held.find(pointer, bytes) == HeldWindows::Found::kHeld;
+  const auto where = find_place(pool_, pointer);
+  return place.remote != nullptr || !where || where->rank == pool_.rank() ||
+         held.find(pointer, bytes) == HeldWindows::Found::kHeld;
 }
 
 bool PoolCopier::is_of_device(const void* pointer) const {
-  PoolPlace place;
   if (device_ == nullptr) return false;
-  return find_place(pool_, pointer, place) ? place.kind == RangeKind::kDevice
-                                           : device_->owns(pointer);
+  const auto place = find_place(pool_, pointer);
+  return place ? place->kind == RangeKind::kDevice : device_->owns(pointer);
 }
 
 // The driver must not get host addresses without memory.
@@ -171,12 +169,11 @@ Status PoolCopier::explain(const CopyFault& fault, const CopyPiece& piece) const
     return {Code::kInvalidArgument,
             fmt::format("invalid param, there is no memory at all of src {} or dest {} + {} bytes",
                         piece.from, piece.to, piece.bytes)};
-  PoolPlace place;
-  if (!find_place(pool_, is_source ? piece.from : piece.to, place))
-    return local_fault(fault, is_source);
+  const auto place = find_place(pool_, is_source ? piece.from : piece.to);
+  if (!place) return local_fault(fault, is_source);
   return {Code::kStale,
           fmt::format("{}: the memory of rank {} at {} is gone: its owner has made it smaller",
-                      is_source ? "src" : "dest", place.rank,
+                      is_source ? "src" : "dest", place->rank,
                       reinterpret_cast<const void*>(fault.address))};
 }
 
@@ -256,17 +253,15 @@ Result<PoolCopier::Way> PoolCopier::find_late(const CopyPiece& piece) {
   return Status(Code::kTimeout, "a member came and went all the time");
 }
 
-bool find_place(Pool& pool, const void* pointer, PoolPlace& place) {
+std::optional<PoolPlace> find_place(Pool& pool, const void* pointer) {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
   for (const RangeKind kind : {RangeKind::kHost, RangeKind::kDevice}) {
     const RankWindows& windows = pool.windows(kind);
     if (!windows.contains(address)) continue;
-    place.kind = kind;
-    place.rank = windows.rank_of(address);
-    place.offset = windows.offset_of(address, place.rank);
-    return true;
+    const std::uint32_t rank = windows.rank_of(address);
+    return PoolPlace{kind, rank, windows.offset_of(address, rank)};
   }
-  return false;
+  return std::nullopt;
 }
 
 void HeldWindows::release(Held& held) {
@@ -280,19 +275,19 @@ void HeldWindows::release() {
 }
 
 HeldWindows::Found HeldWindows::look(const void* pointer, std::uint64_t bytes) {
-  PoolPlace place;
-  if (!find_place(pool_, pointer, place)) return Found::kLocal;
-  RankWindows& windows = pool_.windows(place.kind);
-  Held& held = held_[(2 * place.rank + static_cast<std::uint32_t>(place.kind)) % held_.size()];
-  if (held.mapped == 0 || held.windows != &windows || held.rank != place.rank) {
+  const auto place = find_place(pool_, pointer);
+  if (!place) return Found::kLocal;
+  RankWindows& windows = pool_.windows(place->kind);
+  Held& held = held_[(2 * place->rank + static_cast<std::uint32_t>(place->kind)) % held_.size()];
+  if (held.mapped == 0 || held.windows != &windows || held.rank != place->rank) {
     release(held);
-    const std::uint64_t mapped = pool_.hold(windows, place.rank);
+    const std::uint64_t mapped = pool_.hold(windows, place->rank);
     if (mapped == 0) return Found::kNot;
-    held.begin = reinterpret_cast<std::uint64_t>(windows.begin_of(place.rank));
+    held.begin = reinterpret_cast<std::uint64_t>(windows.begin_of(place->rank));
     held.mapped = mapped;
     held.windows = &windows;
-    held.rank = place.rank;
-    held.admission = windows.admission(place.rank);
+    held.rank = place->rank;
+    held.admission = windows.admission(place->rank);
   } else if (!held.admission.is_valid()) {
     return Found::kNot;
   }

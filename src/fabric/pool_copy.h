@@ -17,8 +17,8 @@ struct PoolPlace {
   std::uint32_t rank = 0;
   std::uint64_t offset = 0;  // in the rank's window
 };
-// False when the address is outside the pool.
-bool find_place(Pool& pool, const void* pointer, PoolPlace& place);
+// Empty when the address is outside the pool.
+std::optional<PoolPlace> find_place(Pool& pool, const void* pointer);
 
 // The windows that one end of a row of copies needs. They are held from their first use on, because
 // holding a window for each piece would cost more than a small piece.

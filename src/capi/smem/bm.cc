@@ -69,12 +69,10 @@ Result<RankMembership> become_member(const char* url, std::uint32_t ranks,
   MEMSPAN_PASS_ASSIGN(auto member,
                       member_at(url, may_host ? Hosting::kWhenPossible : Hosting::kNever,
                                 AfterLoss::kEnds, std::move(security), deadline));
-  auto membership = pool_binding().claim(std::move(member), config.autoRanking ? -1 : config.rankId,
-                                         ranks, deadline);
-  if (!membership.is_ok()) return membership;
-  membership->create_limit = std::chrono::seconds(config.createTimeout);
-  membership->limit = std::chrono::seconds(config.controlOperationTimeout);
-  return membership;
+  return pool_binding().claim(std::move(member), config.autoRanking ? -1 : config.rankId, ranks,
+                              {std::chrono::seconds(config.createTimeout),
+                               std::chrono::seconds(config.controlOperationTimeout)},
+                              deadline);
 }
 
 // ---- pools
@@ -143,9 +141,9 @@ Result<std::unique_ptr<BigMemory>> make_pool(std::uint32_t id,
   }
   auto memory = std::make_unique<BigMemory>();
   MEMSPAN_PASS_ASSIGN(memory->pool, Pool::create(membership.member, std::move(options),
-                                                 Deadline::after(membership.create_limit)));
+                                                 Deadline::after(membership.limits.create)));
   memory->id = id;
-  memory->limit = membership.limit;
+  memory->limit = membership.limits.operation;
   return memory;
 }
 
@@ -315,8 +313,7 @@ MEMSPAN_EXPORT void* smem_bm_ptr_by_mem_type(smem_bm_t handle, smem_bm_mem_type 
 MEMSPAN_EXPORT uint32_t smem_bm_get_rank_id_by_gva(smem_bm_t handle, void* gva) {
   std::uint32_t rank = UINT32_MAX;
   with_pool(__func__, handle, [&](BigMemory& memory) {
-    PoolPlace place;
-    if (find_place(*memory.pool, gva, place)) rank = place.rank;
+    if (const auto place = find_place(*memory.pool, gva)) rank = place->rank;
     return Status::ok();
   });
   return rank;

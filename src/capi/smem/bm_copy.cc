@@ -71,11 +71,9 @@ Status name_element(const Status& status, std::size_t i, std::size_t count) {
 // The ranks that the pieces wait for: those of their ends, but this one only with no other.
 std::set<std::uint32_t> ranks_of(Pool& pool, std::span<const CopyPiece> pieces) {
   std::set<std::uint32_t> ranks;
-  PoolPlace place;
-  for (const CopyPiece& piece : pieces) {
-    if (find_place(pool, piece.from, place)) ranks.insert(place.rank);
-    if (find_place(pool, piece.to, place)) ranks.insert(place.rank);
-  }
+  for (const CopyPiece& piece : pieces)
+    for (const void* const end : {piece.from, static_cast<const void*>(piece.to)})
+      if (const auto place = find_place(pool, end)) ranks.insert(place->rank);
   if (ranks.size() > 1) ranks.erase(pool.rank());
   return ranks;
 }
@@ -112,11 +110,6 @@ Status copy_all(BigMemory& memory, const CopyEnds& ends, Duration limit, std::si
                                     return false;
                                   });
   return first.is_ok() ? last : first;
-}
-
-Status copy_batch(BigMemory& memory, const smem_batch_copy_params& params, const CopyEnds& ends) {
-  return copy_all(memory, ends, memory.limit, params.batchSize,
-                  [&](std::size_t i) { return piece_of(params, i); });
 }
 
 // Copies all pieces that can be copied. The pieces of each rank get a part of the time, so that one
@@ -192,8 +185,10 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch(smem_bm_t handle, smem_batch_copy_para
     return smem_result(call, status);
   return with_pool(call, handle, [&](BigMemory& memory) {
     RecordedCall recorded(CallKind::kCopy, call, kNobodyNamed, bytes_of(*params));
-    return recorded.ends((flags & ASYNC_COPY_FLAG) == 0 ? copy_batch(memory, *params, kEnds[t])
-                                                        : begin_batch(memory, *params, kEnds[t]));
+    if ((flags & ASYNC_COPY_FLAG) != 0)
+      return recorded.ends(begin_batch(memory, *params, kEnds[t]));
+    return recorded.ends(copy_all(memory, kEnds[t], memory.limit, params->batchSize,
+                                  [&](std::size_t i) { return piece_of(*params, i); }));
   });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)

@@ -44,6 +44,14 @@ std::int32_t with_endpoint(const char* call, const void* handle, Action action) 
 }
 MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 
+// The same when the other arguments are good.
+template <typename Action>
+std::int32_t do_at_endpoint(const char* call, const void* handle, const Status& arguments,
+                            Action action) {
+  if (handle != nullptr && !arguments.is_ok()) return smem_result(call, arguments);
+  return with_endpoint(call, handle, action);
+}
+
 // The requests that programs prepared.
 struct HeldRequest {
   const void* endpoint;                        // a handle, which may be stale

@@ -63,7 +63,8 @@ std::uint64_t bytes_of(const Batch& batch) {
   return batch.count * std::accumulate(batch.sizes, batch.sizes + batch.pieces, std::uint64_t{0});
 }
 
-template <typename Move>
+using Move = Status (BlockCache::*)(std::span<const Key> keys, const blocks::Pieces& pieces,
+                                    std::span<Outcome> outcomes);
 std::int32_t move_batch(const char* call, smem_bm_t pool, const Batch& batch, Move move) {
   return with_cache(call, pool, [&](BlockCache& cache) -> Status {
     MEMSPAN_PASS(check_batch(batch));
@@ -71,7 +72,7 @@ std::int32_t move_batch(const char* call, smem_bm_t pool, const Batch& batch, Mo
     const auto keys = keys_of(batch.keys, batch.count);
     std::vector<Outcome> outcomes(batch.count);
     Status status =
-        move(cache, keys, blocks::Pieces{batch.addresses, batch.sizes, batch.pieces}, outcomes);
+        (cache.*move)(keys, blocks::Pieces{batch.addresses, batch.sizes, batch.pieces}, outcomes);
     std::transform(outcomes.begin(), outcomes.end(), batch.results,
                    [](Outcome outcome) { return static_cast<std::int32_t>(outcome); });
     return recorded.ends(std::move(status));
@@ -116,9 +117,7 @@ MEMSPAN_EXPORT int32_t memspan_kv_put(smem_bm_t pool, const memspan_kv_key_t* ke
                                       void* const* addresses, const uint64_t* sizes, size_t pieces,
                                       int32_t* results) try {
   return move_batch(__func__, pool, {keys, count, addresses, sizes, pieces, results},
-                    [](BlockCache& cache, const auto& all, const auto& from, auto& outcomes) {
-                      return cache.put(all, from, outcomes);
-                    });
+                    &BlockCache::put);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
@@ -126,9 +125,7 @@ MEMSPAN_EXPORT int32_t memspan_kv_get(smem_bm_t pool, const memspan_kv_key_t* ke
                                       void* const* addresses, const uint64_t* sizes, size_t pieces,
                                       int32_t* results) try {
   return move_batch(__func__, pool, {keys, count, addresses, sizes, pieces, results},
-                    [](BlockCache& cache, const auto& all, const auto& to, auto& outcomes) {
-                      return cache.get(all, to, outcomes);
-                    });
+                    &BlockCache::get);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 

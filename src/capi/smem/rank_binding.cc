@@ -39,7 +39,8 @@ void RankBinding::uninit() {
 
 // Said, for the end of a connection may be noticed later than the next one asks for a rank.
 Result<RankMembership> RankBinding::claim(std::shared_ptr<Member> member, int rank,
-                                          std::uint32_t ranks, Deadline deadline) const {
+                                          std::uint32_t ranks, const RankLimits& limits,
+                                          Deadline deadline) const {
   MEMSPAN_PASS_ASSIGN(const auto taken, take_freed_rank(member->store(), name_, rank,
                                                         static_cast<int>(ranks), deadline));
   const auto give_up = [member, scope = name_](const std::uint32_t* number) {
@@ -49,7 +50,8 @@ Result<RankMembership> RankBinding::claim(std::shared_ptr<Member> member, int ra
   };
   std::shared_ptr<const std::uint32_t> claim(
       new std::uint32_t(static_cast<std::uint32_t>(taken.rank)), give_up);
-  return RankMembership{.member = std::move(member), .claim = std::move(claim), .ranks = ranks};
+  return RankMembership{
+      .member = std::move(member), .claim = std::move(claim), .ranks = ranks, .limits = limits};
 }
 
 std::int32_t RankBinding::no_such_object(const char* call, const void* handle) {

@@ -11,13 +11,16 @@
 
 namespace memspan::capi {
 
+struct RankLimits {
+  Duration create = {};
+  Duration operation = {};  // one that waits for others
+};
 struct RankMembership {
   // Both shared with the objects that are being made; null when this process only hosts a store.
   std::shared_ptr<Member> member;
   std::shared_ptr<const std::uint32_t> claim;  // the rank, which is given up at its end
   std::uint32_t ranks = 0;
-  Duration create_limit = {};
-  Duration limit = {};  // of operations that wait for others
+  RankLimits limits = {};
 
   std::uint32_t rank() const { return claim == nullptr ? UINT32_MAX : *claim; }
 };
@@ -51,7 +54,7 @@ class RankBinding {
   // Claims the rank under this face's name; -1: the lowest that is free. kUnavailable when another
   // member has it, kInvalidArgument when members give different numbers of ranks.
   Result<RankMembership> claim(std::shared_ptr<Member> member, int rank, std::uint32_t ranks,
-                               Deadline deadline) const;
+                               const RankLimits& limits, Deadline deadline) const;
 
   // Returns a handle of the object that `make(membership)`, a Result<void*>, makes, if
   // `check(most_ranks)` allows it and the id is free. Else null; the failure is kept, with

@@ -69,12 +69,10 @@ Result<RankMembership> become_member(const char* url, std::uint32_t ranks, std::
   const bool hosts = config.startConfigStoreServer && rank == 0;
   MEMSPAN_PASS_ASSIGN(auto member, member_at(url, hosts ? Hosting::kWhenPossible : Hosting::kNever,
                                              AfterLoss::kEnds, std::nullopt, deadline));
-  auto membership =
-      space_binding().claim(std::move(member), static_cast<int>(rank), ranks, deadline);
-  if (!membership.is_ok()) return membership;
-  membership->create_limit = std::chrono::seconds(config.shmCreateTimeout);
-  membership->limit = std::chrono::seconds(config.controlOperationTimeout);
-  return membership;
+  return space_binding().claim(std::move(member), static_cast<int>(rank), ranks,
+                               {std::chrono::seconds(config.shmCreateTimeout),
+                                std::chrono::seconds(config.controlOperationTimeout)},
+                               deadline);
 }
 
 // ---- spaces
@@ -120,9 +118,9 @@ Result<void*> make_space(const RankMembership& membership, const SpaceRequest& r
                                                     .ranks = request.ranks,
                                                     .bytes = request.bytes,
                                                     .device = device},
-                                                   Deadline::after(membership.create_limit)));
+                                                   Deadline::after(membership.limits.create)));
   shared->id = request.id;
-  shared->limit = membership.limit;
+  shared->limit = membership.limits.operation;
   *gva = shared->space->base();
   return shared_spaces().add(std::move(shared));  // there is a slot for every id
 }

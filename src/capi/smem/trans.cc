@@ -98,14 +98,6 @@ smem_trans_t create_endpoint(const char* call, const char* url, const char* name
   return handle;
 }
 
-// Runs `action(endpoint)`, which gives a Status, when the other arguments are good.
-template <typename Action>
-std::int32_t do_at_endpoint(const char* call, const void* handle, const Status& arguments,
-                            Action action) {
-  if (handle != nullptr && !arguments.is_ok()) return smem_result(call, arguments);
-  return with_endpoint(call, handle, action);
-}
-
 void* allocate(const char* call, const void* handle, std::size_t bytes,
                transfer::RegisteredMemory::Place place) {
   void* address = nullptr;

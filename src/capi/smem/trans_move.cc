@@ -29,6 +29,7 @@ struct Arguments {
 };
 
 Status check(const Arguments& given) {
+  if (given.handle == nullptr) return Status::ok();  // which is refused before the others
   if (given.local == nullptr) return invalid("invalid localAddrs, which is null");
   if (given.remote == nullptr) return invalid("invalid remoteAddrs, which is null");
   if (given.bytes == nullptr) return invalid("invalid dataSizes, which is null");
@@ -45,14 +46,11 @@ std::uint64_t bytes_of(const Arguments& given) {
 }
 
 std::int32_t move(const Arguments& given) {
-  if (given.handle == nullptr) return bad_endpoint(given.call, given.handle);
-  if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
-  auto endpoint = endpoints().use(given.handle);
-  if (!endpoint) return bad_endpoint(given.call, given.handle);
-  RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
-  const transfer::PieceArrays pieces(given.local, given.remote, given.bytes, given.count);
-  return smem_result(given.call,
-                     recorded.ends(endpoint->transfer(given.direction, given.peer, pieces)));
+  return do_at_endpoint(given.call, given.handle, check(given), [&](transfer::Endpoint& endpoint) {
+    RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
+    const transfer::PieceArrays pieces(given.local, given.remote, given.bytes, given.count);
+    return recorded.ends(endpoint.transfer(given.direction, given.peer, pieces));
+  });
 }
 
 // A single piece is not put into arrays, unless move() has to refuse it.
@@ -80,22 +78,21 @@ Status move_later(const void* handle, Direction direction, const std::string& pe
 
 // No caller waits for a call of such a stream, so only the log has its failure.
 std::int32_t submit_to_device(const Arguments& given, void* stream) {
-  auto endpoint = endpoints().use(given.handle);
-  if (!endpoint) return bad_endpoint(given.call, given.handle);
-  const transfer::DeviceStream where{
-      .device = other_device(),
-      .stream = stream,
-      .move = [call = given.call, handle = given.handle, direction = given.direction,
-               peer = std::string(given.peer)](const transfer::PieceList& pieces) {
-        const Status moved = move_later(handle, direction, peer, pieces, Ends::kHost);
-        if (!moved.is_ok())
-          log_line_limited(LogLevel::kError,
-                           fmt::format("{} on a CUDA stream: {}", call, moved.message()));
-      }};
-  RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
-  const transfer::PieceArrays pieces(given.local, given.remote, given.bytes, given.count);
-  return smem_result(given.call,
-                     recorded.ends(endpoint->submit(given.direction, given.peer, pieces, where)));
+  return with_endpoint(given.call, given.handle, [&](transfer::Endpoint& endpoint) {
+    const transfer::DeviceStream where{
+        .device = other_device(),
+        .stream = stream,
+        .move = [call = given.call, handle = given.handle, direction = given.direction,
+                 peer = std::string(given.peer)](const transfer::PieceList& pieces) {
+          const Status moved = move_later(handle, direction, peer, pieces, Ends::kHost);
+          if (!moved.is_ok())
+            log_line_limited(LogLevel::kError,
+                             fmt::format("{} on a CUDA stream: {}", call, moved.message()));
+        }};
+    RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
+    const transfer::PieceArrays pieces(given.local, given.remote, given.bytes, given.count);
+    return recorded.ends(endpoint.submit(given.direction, given.peer, pieces, where));
+  });
 }
 
 std::int32_t submit(const Arguments& given, void* stream_handle) {

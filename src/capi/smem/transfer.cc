@@ -13,18 +13,11 @@ using transfer::Request;
 using transfer::TransferResult;
 
 std::int32_t code_of(const TransferResult& result) {
-  switch (result.kind) {
-    case TransferResult::Kind::kReady:
-    case TransferResult::Kind::kPosted:
-      return MEMSPAN_TRANSFER_PENDING;
-    case TransferResult::Kind::kDone:
-      return SMEM_OK;
-    case TransferResult::Kind::kCancelled:
-      return MEMSPAN_TRANSFER_CANCELLED;
-    case TransferResult::Kind::kFailed:
-      return smem_code(result.status);
-  }
-  return SMEM_ERROR;
+  using Kind = TransferResult::Kind;
+  return result.kind == Kind::kDone        ? SMEM_OK
+         : result.kind == Kind::kFailed    ? smem_code(result.status)
+         : result.kind == Kind::kCancelled ? MEMSPAN_TRANSFER_CANCELLED
+                                           : MEMSPAN_TRANSFER_PENDING;
 }
 
 std::int32_t report(const char* call, const TransferResult& result) {
