@@ -6,7 +6,6 @@
 
 #include <array>
 
-#include "device/memory.h"
 #include "fabric/member.h"
 
 namespace memspan {

@@ -7,9 +7,7 @@
 
 #include "core/environment.h"
 #include "core/log.h"
-#include "net/host_identity.h"
 #include "net/trusted_networks.h"
-#include "world/carrier_choice.h"
 
 namespace memspan {
 namespace {

@@ -18,13 +18,10 @@
 #pragma once
 
 #include "core/bytes.h"
-#include "device/memory.h"
 #include "fabric/address_registry.h"
-#include "fabric/member.h"
 #include "fabric/rank_windows.h"
 #include "fabric/remote_copies.h"
 #include "fabric/tags.h"
-#include "node/mapper_table.h"
 #include "observe/counters.h"
 
 namespace memspan {

@@ -5,9 +5,7 @@
 #pragma once
 
 #include "device/host/copy.h"
-#include "device/host/guarded_copy.h"
 #include "fabric/pool.h"
-#include "fabric/remote_copies.h"
 
 namespace memspan {
 

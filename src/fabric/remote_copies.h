@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "device/host/guarded_copy.h"
-#include "device/memory.h"
 #include "fabric/remote_access.h"
 
 namespace memspan {

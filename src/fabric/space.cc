@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/space.h"
 
-#include <algorithm>
 #include <system_error>
 #include <thread>
 
@@ -9,7 +8,6 @@
 #include "core/bytes.h"
 #include "core/environment.h"
 #include "core/interrupt.h"
-#include "device/host/host_device.h"
 #include "fabric/space_memory.h"
 #include "memory/address_plan.h"
 

@@ -13,9 +13,7 @@
 
 #include "core/pages.h"
 #include "device/host/host_device.h"
-#include "device/memory.h"
 #include "fabric/address_registry.h"
-#include "fabric/member.h"
 #include "memory/budget.h"
 
 namespace memspan {

@@ -3,7 +3,6 @@
 #include "capi/smem/bm.h"
 
 #include "capi/smem/fork_aware_singleton.h"
-#include "capi/smem/members.h"
 #include "capi/smem/rank_binding.h"
 #include "capi/store_security.h"
 #include "core/log.h"

@@ -8,7 +8,6 @@
 #include "capi/smem/result.h"
 #include "fabric/async_copies.h"
 #include "fabric/blocks/block_cache.h"
-#include "fabric/pool.h"
 #include "fabric/user_memory.h"
 
 namespace memspan::capi {

@@ -5,7 +5,6 @@
 #include <numeric>
 
 #include "capi/smem/bm.h"
-#include "fabric/blocks/block_cache.h"
 #include "observe/recorded_call.h"
 
 namespace memspan::capi {

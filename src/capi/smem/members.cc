@@ -2,7 +2,6 @@
 #include "capi/smem/members.h"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdlib>

@@ -6,9 +6,6 @@
 
 #include <smem/host/smem_bm_def.h>
 
-#include <optional>
-
-#include "core/status.h"
 #include "fabric/member.h"
 #include "net/security.h"
 #include "store/store_address.h"

@@ -7,7 +7,6 @@
 
 #include "capi/smem/endpoints.h"
 #include "capi/smem/members.h"
-#include "capi/smem/result.h"
 
 namespace memspan::capi {
 namespace {

@@ -5,10 +5,8 @@
 #include <numeric>
 
 #include "capi/smem/endpoints.h"
-#include "capi/smem/result.h"
 #include "capi/smem/stream_table.h"
 #include "core/log.h"
-#include "device/choice.h"
 #include "observe/recorded_call.h"
 
 namespace memspan::capi {

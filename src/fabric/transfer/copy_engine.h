@@ -4,9 +4,7 @@
 #pragma once
 
 #include "device/host/guarded_copy.h"
-#include "device/memory.h"
 #include "fabric/transfer/peer.h"
-#include "fabric/transfer/pieces.h"
 #include "transport/cma/vector_copy.h"
 
 namespace memspan::transfer {

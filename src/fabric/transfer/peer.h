@@ -12,10 +12,8 @@
 #include <array>
 
 #include "device/choice.h"
-#include "device/memory.h"
 #include "fabric/member.h"
 #include "fabric/transfer/endpoint_record.h"
-#include "fabric/transfer/pieces.h"
 #include "fabric/transfer/registration_table.h"
 #include "fabric/transfer/remote_service.h"
 #include "transport/link.h"

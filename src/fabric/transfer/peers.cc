@@ -3,8 +3,6 @@
 
 #include <mutex>
 
-#include "fabric/transfer/endpoint_record.h"
-
 namespace memspan::transfer {
 namespace {
 

@@ -5,7 +5,6 @@
 
 #include <unordered_map>
 
-#include "fabric/member.h"
 #include "fabric/transfer/peer.h"
 
 namespace memspan::transfer {

@@ -15,7 +15,6 @@
 // next registration that overlaps it notices that.
 #pragma once
 
-#include "device/memory.h"
 #include "fabric/transfer/endpoint_record.h"
 #include "fabric/transfer/registrations.h"
 #include "fabric/transfer/remote_service.h"

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "fabric/remote_access.h"
-#include "fabric/transfer/registration_table.h"
 #include "fabric/transfer/registration_view.h"
 
 namespace memspan::transfer {

@@ -3,7 +3,6 @@
 // memory is reached as regions on a link. The peer is asked for them once, and again when one was
 // stale.
 
-#include "fabric/member.h"
 #include "fabric/transfer/peer.h"
 
 namespace memspan::transfer {

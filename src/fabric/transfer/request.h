@@ -9,11 +9,9 @@
 #include <deque>
 #include <thread>
 
-#include "core/wake_event.h"
 #include "fabric/transfer/copy_engine.h"
 #include "fabric/transfer/notification_queue.h"
 #include "fabric/transfer/peers.h"
-#include "fabric/transfer/pieces.h"
 
 namespace memspan::transfer {
 

@@ -8,11 +8,7 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/random.h"
-#include "device/choice.h"
 #include "device/host/copy.h"
-#include "device/host/guarded_copy.h"
-#include "fabric/transfer/endpoint_record.h"
-#include "fabric/transfer/registration_table.h"
 
 namespace memspan::transfer {
 namespace {

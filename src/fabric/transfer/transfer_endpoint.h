@@ -2,7 +2,6 @@
 // A named endpoint of this process: what it has registered, and its transfers with others.
 #pragma once
 
-#include "fabric/member.h"
 #include "fabric/transfer/registered_memory.h"
 #include "fabric/transfer/request.h"
 #include "observe/counters.h"
