@@ -4,7 +4,7 @@
 #pragma once
 
 #include "device/host/guarded_copy.h"
-#include "fabric/transfer/peer.h"
+#include "fabric/transfer/peers.h"
 #include "transport/cma/vector_copy.h"
 
 namespace memspan::transfer {

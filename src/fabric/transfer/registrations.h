@@ -5,7 +5,7 @@
 #include <span>
 
 #include "fabric/remote_access.h"
-#include "fabric/transfer/registration_view.h"
+#include "fabric/transfer/registration_table.h"
 
 namespace memspan::transfer {
 

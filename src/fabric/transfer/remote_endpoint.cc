@@ -3,7 +3,7 @@
 // memory is reached as regions on a link. The peer is asked for them once, and again when one was
 // stale.
 
-#include "fabric/transfer/peer.h"
+#include "fabric/transfer/peers.h"
 
 namespace memspan::transfer {
 namespace {

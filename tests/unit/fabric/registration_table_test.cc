@@ -9,7 +9,6 @@
 #include <random>
 #include <thread>
 
-#include "fabric/transfer/registration_view.h"
 #include "fabric/transfer/registrations.h"
 
 namespace memspan::transfer {
