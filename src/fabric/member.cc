@@ -161,20 +161,11 @@ Result<std::string> Member::ask_address(const MemberIdentity& who,
 Result<std::shared_ptr<RemotePeer>> Member::remote_peer(const MemberIdentity& who,
                                                         const CheckPresence& check_presence,
                                                         Deadline deadline) {
-  {
-    MutexLock lock(mutex_);
-    if (const auto known = peers_.find(who.session); known != peers_.end())
-      if (auto peer = known->second.lock(); peer != nullptr && !peer->is_lost()) return peer;
-  }
   MEMSPAN_PASS_ASSIGN(auto access, remote_access());
+  if (auto known = access->find(who); known != nullptr) return known;
   MEMSPAN_TRY_ASSIGN(auto address, ask_address(who, check_presence, deadline),
                      fmt::format("reaching {}", who.name()));
-  auto peer = access->connect(who, address);
-  if (!peer.is_ok()) return peer;
-  MutexLock lock(mutex_);
-  std::erase_if(peers_, [](const auto& entry) { return entry.second.expired(); });
-  peers_[who.session] = *peer;
-  return peer;
+  return access->connect(who, address);
 }
 
 }  // namespace memspan

@@ -130,7 +130,6 @@ class Member {
   std::atomic<bool> is_store_silent_{false};  // since an end that it did not answer
   Mutex mutex_;
   std::unique_ptr<RemoteAccess> remote_ MEMSPAN_GUARDED_BY(mutex_);
-  std::map<std::uint64_t, std::weak_ptr<RemotePeer>> peers_ MEMSPAN_GUARDED_BY(mutex_);
   std::unique_ptr<KeyValueStore> store_;   // its threads call the others
   ReconnectingStore* const reconnecting_;  // store_, if it is one
 };

@@ -79,17 +79,17 @@ Result<std::unique_ptr<RemoteAccess>> RemoteAccess::create(Services& services,
   return made;
 }
 
-Result<std::shared_ptr<RemotePeer>> RemoteAccess::connect(int number, std::string_view name,
+Result<std::shared_ptr<RemotePeer>> RemoteAccess::connect(const MemberIdentity& who,
                                                           const std::string& address) {
   MutexLock lock(mutex_);
   if (is_ending_) return Status(Code::kUnavailable, "this process leaves the store");
-  std::erase_if(by_address_, [](const auto& entry) { return entry.second.expired(); });
-  if (auto known = by_address_[address].lock(); known != nullptr && !known->is_lost()) return known;
+  std::erase_if(by_session_, [](const auto& entry) { return entry.second.expired(); });
+  if (auto peer = known(who); peer != nullptr) return peer;
   MEMSPAN_PASS_ASSIGN(
       auto link,
-      transport_->connect({.peer = number, .name = std::string(name), .address = address}));
-  auto made = std::make_shared<RemotePeer>(*this, number, std::string(name), std::move(link));
-  by_address_[address] = made;
+      transport_->connect({.peer = number_of(who), .name = who.name(), .address = address}));
+  auto made = std::make_shared<RemotePeer>(*this, number_of(who), who.name(), std::move(link));
+  by_session_[who.session] = made;
   return made;
 }
 
@@ -127,7 +127,7 @@ void RemoteAccess::on_message(int peer, std::uint64_t kind, std::string_view byt
 // their answers. A connection that only the peer has made carries none of them.
 void RemoteAccess::on_peer_lost(int peer, const Status& why) {
   MutexLock lock(mutex_);
-  std::erase_if(by_address_, [](const auto& entry) {
+  std::erase_if(by_session_, [](const auto& entry) {
     const auto known = entry.second.lock();
     return known == nullptr || known->is_lost();
   });

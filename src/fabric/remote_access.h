@@ -130,11 +130,14 @@ class RemoteAccess {
                                .bytes = bytes,
                                .kind = device.is_host() ? MemoryKind::kHost : MemoryKind::kDevice});
   }
-  // The peer at that address, with a link that is not lost. Connects at the first use.
-  Result<std::shared_ptr<RemotePeer>> connect(const MemberIdentity& who, const std::string& address)
-      MEMSPAN_EXCLUDES(mutex_) {
-    return connect(number_of(who), who.name(), address);
+  // The peer, if this process has a link to it that is not lost; else null.
+  std::shared_ptr<RemotePeer> find(const MemberIdentity& who) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return known(who);
   }
+  // As find(), but connects to the peer's address if that gives none.
+  Result<std::shared_ptr<RemotePeer>> connect(const MemberIdentity& who, const std::string& address)
+      MEMSPAN_EXCLUDES(mutex_);
   // Ends the connections with that member and refuses it from then on.
   void exclude(const MemberIdentity& who) MEMSPAN_EXCLUDES(mutex_) {
     const Status why(Code::kPeerLost, "it is not a member of the store any more");
@@ -152,8 +155,11 @@ class RemoteAccess {
   static int number_of(const MemberIdentity& who) {
     return static_cast<int>(who.session & 0x7fff'ffff);
   }
-  Result<std::shared_ptr<RemotePeer>> connect(int number, std::string_view name,
-                                              const std::string& address) MEMSPAN_EXCLUDES(mutex_);
+  std::shared_ptr<RemotePeer> known(const MemberIdentity& who) const MEMSPAN_REQUIRES(mutex_) {
+    const auto found = by_session_.find(who.session);
+    auto peer = found == by_session_.end() ? nullptr : found->second.lock();
+    return peer != nullptr && !peer->is_lost() ? peer : nullptr;
+  }
   void on_message(int peer, std::uint64_t kind, std::string_view bytes);
   void on_request(int peer, std::string_view bytes);
   void on_peer_lost(int peer, const Status& why) MEMSPAN_EXCLUDES(mutex_);
@@ -172,7 +178,7 @@ class RemoteAccess {
   std::uint64_t last_call_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   // Shared with the callers that wait.
   std::map<std::uint64_t, std::shared_ptr<Call>> calls_ MEMSPAN_GUARDED_BY(mutex_);
-  std::map<std::string, std::weak_ptr<RemotePeer>> by_address_ MEMSPAN_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, std::weak_ptr<RemotePeer>> by_session_ MEMSPAN_GUARDED_BY(mutex_);
   std::unique_ptr<MessageTransport> transport_;  // its threads end before what they call
 };
 

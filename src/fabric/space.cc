@@ -50,10 +50,6 @@ struct Introduction {
   }
 };
 
-Device& device_of(const SpaceOptions& options) {
-  return options.device == nullptr ? host_device() : *options.device;
-}
-
 Status check(const SpaceOptions& options) {
   if (options.ranks == 0 || options.rank >= options.ranks)
     return {Code::kInvalidArgument, fmt::format("the space is of {} ranks, and this is rank {}",
@@ -62,10 +58,10 @@ Status check(const SpaceOptions& options) {
     return {Code::kInvalidArgument,
             fmt::format("symmetric size exceeded: {} bytes, allowed are up to {}", options.bytes,
                         kMostSpaceBytes)};
-  if (!device_of(options).is_host() && options.bytes % kDeviceGranularity != 0)
+  if (!options.device->is_host() && options.bytes % kDeviceGranularity != 0)
     return {Code::kInvalidArgument,
             fmt::format("the symmetric size is {} bytes; memory of {} is given in multiples of {}",
-                        options.bytes, device_of(options).name(), kDeviceGranularity)};
+                        options.bytes, options.device->name(), kDeviceGranularity)};
   if (options.bytes > address_windows().pool_bytes() / options.ranks)
     return {Code::kInvalidArgument,
             fmt::format("{} ranks of {} each need more addresses than spaces may have, {}",
@@ -144,17 +140,18 @@ std::byte* Space::base() const {
   return memory_->base();
 }
 
-Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member,
-                                             const SpaceOptions& options, Deadline deadline) {
+Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member, SpaceOptions options,
+                                             Deadline deadline) {
+  if (options.device == nullptr) options.device = &host_device();
   MEMSPAN_PASS(check(options));
   const Introduction mine{.bytes = options.bytes,
-                          .device = std::string(device_of(options).name()),
+                          .device = std::string(options.device->name()),
                           .host = member->host(),
                           .broker_address = member->broker().address()};
   MEMSPAN_PASS_ASSIGN(auto created,
                       create_group(member->store(), options.name, static_cast<int>(options.rank),
                                    static_cast<int>(options.ranks), mine.encode(), deadline));
-  std::unique_ptr<Space> space(new Space(std::move(member), options, created));
+  std::unique_ptr<Space> space(new Space(std::move(member), std::move(options), created));
   MEMSPAN_PASS(space->read_parts(created.contributions));
   MEMSPAN_PASS(space->agree(space->memory_->prepare(deadline), deadline));
   MEMSPAN_PASS(space->agree(space->memory_->take(deadline), deadline));
@@ -180,15 +177,10 @@ Status Space::read_parts(const std::vector<std::string>& parts) {
   for (std::size_t rank = 0; rank < members.size(); ++rank)
     is_near_.push_back(rank == options_.rank ||
                        (members[rank].host == member_->host() && member_->may_map()));
-  SpacePlan plan{.name = options_.name,
-                 .group_name = group_name_,
-                 .rank = options_.rank,
-                 .bytes = options_.bytes,
-                 .device = &device_of(options_),
-                 .is_near = is_near_,
-                 .broker_addresses = {}};
-  for (const Introduction& member : members) plan.broker_addresses.push_back(member.broker_address);
-  memory_ = std::make_unique<SpaceMemory>(member_, std::move(plan));
+  std::vector<std::string> broker_addresses;
+  for (const Introduction& member : members) broker_addresses.push_back(member.broker_address);
+  memory_ = std::make_unique<SpaceMemory>(member_, options_, group_name_, is_near_,
+                                          std::move(broker_addresses));
   return Status::ok();
 }
 

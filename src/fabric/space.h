@@ -99,8 +99,8 @@ class Space {
  public:
   // Waits for the others. Errors name the ranks: kTimeout: missing; kPeerLost: gone;
   // kInvalidArgument: with another size; kUnavailable: taken; kOutOfMemory: without memory.
-  static Result<std::unique_ptr<Space>> create(std::shared_ptr<Member> member,
-                                               const SpaceOptions& options, Deadline deadline);
+  static Result<std::unique_ptr<Space>> create(std::shared_ptr<Member> member, SpaceOptions options,
+                                               Deadline deadline);
   ~Space();
 
   std::byte* base() const;

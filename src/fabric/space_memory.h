@@ -14,20 +14,10 @@
 #include "core/pages.h"
 #include "device/host/host_device.h"
 #include "fabric/address_registry.h"
+#include "fabric/space.h"
 #include "memory/budget.h"
 
 namespace memspan {
-
-// A value: the options of all members.
-struct SpacePlan {
-  std::string name;        // of the addresses
-  std::string group_name;  // of the memory at the descriptor brokers
-  std::uint32_t rank = 0;
-  std::uint64_t bytes = 0;  // of each part
-  Device* device = nullptr;
-  std::vector<bool> is_near;                  // by rank: on this host
-  std::vector<std::string> broker_addresses;  // by rank
-};
 
 inline const Pages& pages_of(const DeviceMemory& memory) {
   return static_cast<const HostMemory&>(memory).pages();
@@ -44,8 +34,15 @@ inline Result<Pages> make_pages(std::size_t bytes, bool may_be_huge) {
 // One thread at a time.
 class SpaceMemory {
  public:
-  SpaceMemory(std::shared_ptr<Member> member, SpacePlan plan)
-      : member_(std::move(member)), plan_(std::move(plan)) {}
+  // `group_name`: of the memory at the descriptor brokers. By rank: whether it is on this host, and
+  // the address of its broker.
+  SpaceMemory(std::shared_ptr<Member> member, const SpaceOptions& options, std::string group_name,
+              std::vector<bool> is_near, std::vector<std::string> broker_addresses)
+      : member_(std::move(member)),
+        options_(options),
+        group_name_(std::move(group_name)),
+        is_near_(std::move(is_near)),
+        broker_addresses_(std::move(broker_addresses)) {}
   SpaceMemory(const SpaceMemory&) = delete;
   SpaceMemory& operator=(const SpaceMemory&) = delete;
 
@@ -54,14 +51,15 @@ class SpaceMemory {
   Status prepare(const Deadline& deadline) {
     // A space without memory has an address all the same.
     const std::size_t bytes = align_up(std::max<std::size_t>(all_bytes(), 1), kDeviceGranularity);
-    MEMSPAN_PASS_ASSIGN(auto range,
-                        AddressRange::claim(member_, plan_.name,
-                                            {.host_bytes = is_pages() ? bytes : 0,
-                                             .device = plan_.device,
-                                             .device_bytes = is_pages() ? 0 : bytes},
-                                            fmt::format("{} ranks with {} bytes of {} memory each",
-                                                        ranks(), plan_.bytes, plan_.device->name()),
-                                            deadline));
+    MEMSPAN_PASS_ASSIGN(
+        auto range,
+        AddressRange::claim(member_, options_.name,
+                            {.host_bytes = is_pages() ? bytes : 0,
+                             .device = options_.device,
+                             .device_bytes = is_pages() ? 0 : bytes},
+                            fmt::format("{} ranks with {} bytes of {} memory each", ranks(),
+                                        options_.bytes, options_.device->name()),
+                            deadline));
     range_.emplace(std::move(range));
     if (all_bytes() == 0) return Status::ok();
     return is_pages() ? prepare_pages() : prepare_own_part();
@@ -74,40 +72,39 @@ class SpaceMemory {
   std::byte* base() { return range().base(); }
 
  private:
-  bool is_pages() const { return plan_.device->is_host(); }
+  bool is_pages() const { return options_.device->is_host(); }
   DeviceRange& range() { return is_pages() ? *range_->host_part() : *range_->device_part(); }
-  std::size_t ranks() const { return plan_.is_near.size(); }
-  std::size_t all_bytes() const { return plan_.bytes * ranks(); }
+  std::size_t ranks() const { return is_near_.size(); }
+  std::size_t all_bytes() const { return options_.bytes * ranks(); }
   std::size_t lowest_near() const {
-    const auto begin = plan_.is_near.begin();
-    return static_cast<std::size_t>(std::find(begin, plan_.is_near.end(), true) - begin);
+    const auto begin = is_near_.begin();
+    return static_cast<std::size_t>(std::find(begin, is_near_.end(), true) - begin);
   }
   Status publish(const DeviceMemory& memory) {
     MEMSPAN_TRY_ASSIGN(Fd descriptor, memory.duplicate(), "handing out the memory of the space");
     std::vector<Fd> descriptors;
     descriptors.push_back(std::move(descriptor));
-    return member_->broker().publish(plan_.group_name, std::move(descriptors));
+    return member_->broker().publish(group_name_, std::move(descriptors));
   }
   Result<std::unique_ptr<DeviceMemory>> fetch(std::size_t rank, const Deadline& deadline) {
-    MEMSPAN_PASS_ASSIGN(auto answer, member_->broker().fetch_and_wait(plan_.broker_addresses[rank],
-                                                                      plan_.group_name, deadline));
+    MEMSPAN_PASS_ASSIGN(auto answer, member_->broker().fetch_and_wait(broker_addresses_[rank],
+                                                                      group_name_, deadline));
     if (answer.descriptors.size() != 1)
       return Status(Code::kInternal, "the memory of the space was not handed over");
-    MEMSPAN_TRY_ASSIGN(auto memory, plan_.device->adopt(std::move(answer.descriptors[0])),
+    MEMSPAN_TRY_ASSIGN(auto memory, options_.device->adopt(std::move(answer.descriptors[0])),
                        "taking over the memory of the space");
     return memory;
   }
   // The lowest rank of this host makes the memory, which takes none yet.
   Status prepare_pages() {
-    if (lowest_near() != plan_.rank) return Status::ok();
-    const auto& is_near = plan_.is_near;
-    const bool is_alone = std::find(is_near.begin(), is_near.end(), false) == is_near.end();
+    if (lowest_near() != options_.rank) return Status::ok();
+    const bool is_alone = std::find(is_near_.begin(), is_near_.end(), false) == is_near_.end();
     MEMSPAN_TRY_ASSIGN(Pages pages, make_pages(all_bytes(), is_alone), "making memory");
     memory_ = std::make_unique<HostMemory>(std::move(pages));
     return publish(*memory_);
   }
   Status prepare_own_part() {
-    MEMSPAN_TRY_ASSIGN(memory_, plan_.device->allocate(plan_.bytes, "memspan-space"),
+    MEMSPAN_TRY_ASSIGN(memory_, options_.device->allocate(options_.bytes, "memspan-space"),
                        "making the part of the space");
     return publish(*memory_);
   }
@@ -120,19 +117,20 @@ class SpaceMemory {
       return {Code::kInternal, "the memory of the space has another size"};
     MEMSPAN_PASS(map_near_pages());
     if (pages.is_huge()) return Status::ok();
-    const std::size_t begin = plan_.bytes * plan_.rank;
-    return commit_within_budget({pages, begin, base() + begin, plan_.bytes},
+    const std::size_t begin = options_.bytes * options_.rank;
+    return commit_within_budget({pages, begin, base() + begin, options_.bytes},
                                 "the part of the space");
   }
   Status take_near_parts(const Deadline& deadline) {
     for (std::size_t rank = 0; rank < ranks(); ++rank) {
-      if (!plan_.is_near[rank]) continue;
+      if (!is_near_[rank]) continue;
       std::unique_ptr<DeviceMemory> part;
-      if (rank != plan_.rank) {
+      if (rank != options_.rank) {
         MEMSPAN_TRY_ASSIGN(part, fetch(rank, deadline), fmt::format("the part of rank {}", rank));
       }
-      MEMSPAN_TRY(range().map(rank * plan_.bytes, part == nullptr ? *memory_ : *part, plan_.bytes),
-                  fmt::format("the part of rank {}", rank));
+      MEMSPAN_TRY(
+          range().map(rank * options_.bytes, part == nullptr ? *memory_ : *part, options_.bytes),
+          fmt::format("the part of rank {}", rank));
     }
     return Status::ok();
   }
@@ -140,14 +138,14 @@ class SpaceMemory {
   Status map_near_pages() {
     const Pages& pages = pages_of(*memory_);
     Reservation& reservation = static_cast<HostRange&>(range()).reservation();
-    const auto begin_of_all = plan_.is_near.begin(), end = plan_.is_near.end();
+    const auto begin_of_all = is_near_.begin(), end = is_near_.end();
     for (auto from = begin_of_all; from != end;) {
       from = std::find(from, end, true);
       const auto to = std::find(from, end, false);
       const auto index_of = [&](auto it) { return static_cast<std::size_t>(it - begin_of_all); };
-      const std::size_t begin = index_of(from) * plan_.bytes / page_size() * page_size();
+      const std::size_t begin = index_of(from) * options_.bytes / page_size() * page_size();
       const std::size_t past =
-          to == end ? pages.bytes() : align_up(index_of(to) * plan_.bytes, page_size());
+          to == end ? pages.bytes() : align_up(index_of(to) * options_.bytes, page_size());
       if (from != end) MEMSPAN_PASS(reservation.map(begin, pages, begin, past - begin));
       from = to;
     }
@@ -155,7 +153,10 @@ class SpaceMemory {
   }
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
-  const SpacePlan plan_;
+  const SpaceOptions options_;
+  const std::string group_name_;
+  const std::vector<bool> is_near_;
+  const std::vector<std::string> broker_addresses_;
   std::optional<AddressRange> range_;
   std::unique_ptr<DeviceMemory> memory_;  // all pages of this host, or the own part
 };

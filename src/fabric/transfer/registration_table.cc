@@ -13,28 +13,28 @@ namespace memspan::transfer {
 
 using namespace table_layout;
 
-Result<RegistrationPages> RegistrationPages::create() {
-  MEMSPAN_TRY_ASSIGN(Pages pages, Pages::create(kBytes, "memspan-registration table"),
-                     "making a registration table");
-  MEMSPAN_TRY_ASSIGN(Reservation place, Reservation::make(kBytes, nullptr),
-                     "making a registration table");
-  MEMSPAN_TRY(place.map(0, pages, 0, kBytes), "making a registration table");
+Result<RegistrationPages> RegistrationPages::map(Pages pages, const char* doing) {
+  MEMSPAN_TRY_ASSIGN(Reservation place, Reservation::make(kBytes, nullptr), doing);
+  MEMSPAN_TRY(place.map(0, pages, 0, kBytes), doing);
   return RegistrationPages(std::move(pages), std::move(place));
 }
 
+Result<RegistrationPages> RegistrationPages::create() {
+  constexpr const char* kDoing = "making a registration table";
+  MEMSPAN_TRY_ASSIGN(Pages pages, Pages::create(kBytes, "memspan-registration table"), kDoing);
+  return map(std::move(pages), kDoing);
+}
+
 Result<RegistrationPages> RegistrationPages::open(Fd descriptor) {
-  MEMSPAN_TRY_ASSIGN(Pages pages, Pages::adopt(std::move(descriptor)),
-                     "opening a registration table");
+  constexpr const char* kDoing = "opening a registration table";
+  MEMSPAN_TRY_ASSIGN(Pages pages, Pages::adopt(std::move(descriptor)), kDoing);
   if (pages.bytes() < kBytes)
     return Status(
         Code::kInvalidArgument,
         fmt::format("a registration table of {} bytes instead of {}", pages.bytes(), kBytes));
-  MEMSPAN_TRY_ASSIGN(Reservation place, Reservation::make(kBytes, nullptr),
-                     "opening a registration table");
-  MEMSPAN_TRY(place.map(0, pages, 0, kBytes), "opening a registration table");
-  if (mprotect(place.base(), kCountersAt, PROT_READ) != 0)
+  MEMSPAN_PASS_ASSIGN(RegistrationPages opened, map(std::move(pages), kDoing));
+  if (mprotect(opened.place_.base(), kCountersAt, PROT_READ) != 0)
     return Status::from_errno("protecting a registration table");
-  RegistrationPages opened(std::move(pages), std::move(place));
   if (opened.header().format.load(std::memory_order_acquire) != kFormat)
     return Status(Code::kInvalidArgument, "a registration table of another format");
   return opened;

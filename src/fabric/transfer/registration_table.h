@@ -103,6 +103,7 @@ class RegistrationPages {
 
  private:
   friend class RegistrationTable;
+  static Result<RegistrationPages> map(Pages pages, const char* doing);
   RegistrationPages(Pages pages, Reservation place)
       : pages_(std::move(pages)), place_(std::move(place)) {}
   template <typename T>
