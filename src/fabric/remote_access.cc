@@ -13,28 +13,6 @@ namespace {
 
 enum class MessageKind : std::uint64_t { kRequest = 1, kReply = 2 };
 
-struct CallRequest {
-  std::uint64_t number = 0;  // of the caller's
-  std::string_view service;
-  std::string_view body;
-};
-
-std::string encode(const CallRequest& request) {
-  ByteWriter writer;
-  writer.u64(request.number);
-  writer.text(request.service);
-  writer.text(request.body);
-  return writer.take();
-}
-
-std::string encode_reply(std::uint64_t number, const Result<std::string>& answer) {
-  ByteWriter writer;
-  writer.u64(number);
-  writer.u8(static_cast<std::uint8_t>(answer.code()));
-  writer.text(answer.is_ok() ? *answer : answer.status().message());
-  return writer.take();
-}
-
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
@@ -102,10 +80,12 @@ Result<std::string> RemoteAccess::call(const RemotePeer& peer, std::string_view 
     number = ++last_call_;
     calls_[number] = call;
   }
-  const std::string text =
-      encode(CallRequest{.number = number, .service = service, .body = request});
+  ByteWriter writer;
+  writer.u64(number);
+  writer.text(service);
+  writer.text(request);
   Status status = peer.link().send({static_cast<std::uint64_t>(MessageKind::kRequest)},
-                                   bytes_of(text), deadline);
+                                   bytes_of(writer.bytes()), deadline);
   MutexLock lock(mutex_);
   while (status.is_ok() && !call->answer)
     if (!wait_interruptibly(changed_, mutex_, deadline) && !call->answer)
@@ -156,9 +136,12 @@ void RemoteAccess::on_request(int peer, std::string_view bytes) {
 
 // A caller that is gone needs no answer.
 void RemoteAccess::reply(int peer, std::uint64_t number, const Result<std::string>& answer) {
-  const std::string text = encode_reply(number, answer);
+  ByteWriter writer;
+  writer.u64(number);
+  writer.u8(static_cast<std::uint8_t>(answer.code()));
+  writer.text(answer.is_ok() ? *answer : answer.status().message());
   const Status sent = transport_->post_back(peer, {static_cast<std::uint64_t>(MessageKind::kReply)},
-                                            bytes_of(text));
+                                            bytes_of(writer.bytes()));
   if (sent.code() == Code::kInvalidArgument) reply(peer, number, sent);  // too long
 }
 

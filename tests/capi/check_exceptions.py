@@ -50,7 +50,8 @@ EXPORT = re.compile(r"\bMEMSPAN_(?:EXPORT|EXTENSION)\b|\bMEMSPAN_(?:PROFILED|FLA
                     r"\b__attribute__\(\(visibility\(\"default\"\)\)\)")
 CALL = re.compile(r"\b([a-zA-Z_]\w*)(?:<[\w:, ]*>)?\(")
 OTHERS = re.compile(r"p?shmem_|aclshmemx?_|smem_|memspan_|MEMSPAN_SET$|(?:Strides|Signal|ActiveSet|SameValue)$|k[A-Z]")
-GUARD = re.compile(r"\bwith_(?:group|message|pool|space|request|endpoint|stream|event)\(")
+# with_cache() and move_batch() do nothing outside with_pool().
+GUARD = re.compile(r"\b(?:with_(?:group|message|pool|space|request|endpoint|stream|event|cache)|move_batch)\(")
 
 
 def without_comments(text):

@@ -99,7 +99,7 @@ MEMSPAN_EXPORT int32_t memspan_kv_start(smem_bm_t pool, uint32_t sections) {
 }
 
 MEMSPAN_EXPORT int32_t memspan_kv_lookup(smem_bm_t pool, const memspan_kv_key_t* keys, size_t count,
-                                         uint64_t* bytes, size_t* found) try {
+                                         uint64_t* bytes, size_t* found) {
   return with_cache(__func__, pool, [&](BlockCache& cache) -> Status {
     MEMSPAN_PASS(check_keys(keys, count));
     if (found == nullptr) return invalid("found is NULL");
@@ -110,26 +110,23 @@ MEMSPAN_EXPORT int32_t memspan_kv_lookup(smem_bm_t pool, const memspan_kv_key_t*
     return Status::ok();
   });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_kv_put(smem_bm_t pool, const memspan_kv_key_t* keys, size_t count,
                                       void* const* addresses, const uint64_t* sizes, size_t pieces,
-                                      int32_t* results) try {
+                                      int32_t* results) {
   return move_batch(__func__, pool, {keys, count, addresses, sizes, pieces, results},
                     &BlockCache::put);
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_kv_get(smem_bm_t pool, const memspan_kv_key_t* keys, size_t count,
                                       void* const* addresses, const uint64_t* sizes, size_t pieces,
-                                      int32_t* results) try {
+                                      int32_t* results) {
   return move_batch(__func__, pool, {keys, count, addresses, sizes, pieces, results},
                     &BlockCache::get);
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_kv_remove(smem_bm_t pool, const memspan_kv_key_t* keys, size_t count,
-                                         size_t* removed) try {
+                                         size_t* removed) {
   return with_cache(__func__, pool, [&](BlockCache& cache) -> Status {
     MEMSPAN_PASS(check_keys(keys, count));
     std::size_t gone = 0;
@@ -138,9 +135,8 @@ MEMSPAN_EXPORT int32_t memspan_kv_remove(smem_bm_t pool, const memspan_kv_key_t*
     return Status::ok();
   });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_kv_stats(smem_bm_t pool, memspan_kv_stats_t* stats) try {
+MEMSPAN_EXPORT int32_t memspan_kv_stats(smem_bm_t pool, memspan_kv_stats_t* stats) {
   return with_cache(__func__, pool, [&](BlockCache& cache) -> Status {
     if (stats == nullptr) return invalid("stats is NULL");
     const auto& counters = cache.counters();
@@ -166,4 +162,3 @@ MEMSPAN_EXPORT int32_t memspan_kv_stats(smem_bm_t pool, memspan_kv_stats_t* stat
     return Status::ok();
   });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)

@@ -2,7 +2,7 @@
 // Entries by key in the shares of a pool's members: choice of the share, lookups and copies
 // (docs/design/0022-kv-pool.md). block_share.h has the inside of a share.
 //
-// A share is used only while its window is held (rank_windows.h), so that it stays mapped if its
+// A share is used only while its window is held (pool.h), so that it stays mapped if its
 // owner leaves or dies.
 #pragma once
 
