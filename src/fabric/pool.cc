@@ -3,6 +3,7 @@
 
 #include "core/environment.h"
 #include "core/interrupt.h"
+#include "device/host/guarded_copy.h"
 #include "device/host/host_device.h"
 #include "device/numa.h"
 #include "memory/address_plan.h"

@@ -21,7 +21,6 @@
 #include "core/pages.h"
 #include "device/memory.h"
 #include "fabric/address_registry.h"
-#include "fabric/remote_copies.h"
 #include "fabric/tags.h"
 #include "node/mapper_table.h"
 #include "observe/counters.h"
@@ -136,6 +135,15 @@ class RankWindows {
 enum class RangeKind : std::uint8_t { kHost = 0, kDevice = 1 };
 inline constexpr std::size_t kRanges = 2;
 inline constexpr std::array<RangeKind, kRanges> kRangeKinds{RangeKind::kHost, RangeKind::kDevice};
+
+// Memory of a member on another host. Shared by the copies that use it.
+struct RemoteWindow {
+  std::shared_ptr<RemotePeer> peer;
+  RemoteRegion region;
+  std::uint32_t rank = 0;
+  std::uint64_t generation = 0;  // of the rank's join
+  std::string name;              // "rank 3, process 12 on host b"
+};
 
 // This process's contribution to an address range. A value.
 struct ContributionRequest {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "device/host/copy.h"
-#include "fabric/pool.h"
+#include "fabric/remote_copies.h"
 
 namespace memspan {
 

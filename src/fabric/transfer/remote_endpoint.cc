@@ -34,7 +34,7 @@ const RegionExtent* find_extent(const KnownExtents& extents, const Piece& piece)
 
 }  // namespace
 
-// ---- what is said
+// ---- requests and answers
 
 std::string encode(const EndpointRequest& request) {
   ByteWriter writer;
