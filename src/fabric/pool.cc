@@ -207,7 +207,7 @@ Status Pool::publish(std::uint64_t join, Deadline deadline) {
   }
   MEMSPAN_PASS(member_->broker().publish(published_name(options_.rank), std::move(descriptors)));
   const std::string text = record.encode();
-  const std::string key = members_prefix() + std::to_string(options_.rank);
+  const std::string key = member_key(options_.rank);
   auto now = member_->store().compare_and_swap(key, {}, text, deadline, KeyLife::kLease);
   if (!now.is_ok()) return now.status();
   if (*now == text) {
@@ -230,10 +230,7 @@ Status Pool::publish(std::uint64_t join, Deadline deadline) {
 // Everything of this process is over when it returns, whatever the store said.
 Status Pool::detach(Deadline deadline) {
   Status status;
-  if (is_published_)
-    status = member_->store()
-                 .remove(members_prefix() + std::to_string(options_.rank), deadline)
-                 .status();
+  if (is_published_) status = member_->store().remove(member_key(options_.rank), deadline).status();
   is_published_ = false;
   member_->broker().retract(published_name(options_.rank));
   member_->services().remove(published_name(options_.rank));

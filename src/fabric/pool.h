@@ -312,12 +312,16 @@ class Pool {
     RemoteWindows windows = {};   // kRemote, once they were asked for
     std::uint64_t asked = 0;      // which attempt; an answer to another one is dropped
     std::uint64_t fetch = 0;      // the last one at the broker
+    bool is_present() const { return stage == Stage::kMapped || stage == Stage::kRemote; }
   };
 
   Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange range,
        MapperTable mappers);
   static std::size_t index_of(RangeKind kind) { return static_cast<std::size_t>(kind); }
   std::string members_prefix() const { return options_.name + "/m/"; }
+  std::string member_key(std::uint32_t rank) const {
+    return members_prefix() + std::to_string(rank);
+  }
   std::string published_name(std::uint32_t rank) const {
     return options_.name + "/" + std::to_string(rank);
   }
@@ -373,14 +377,6 @@ class Pool {
   template <typename Look>
   Status await_presence(std::uint32_t first, std::uint32_t end, const Deadline& deadline, Look look)
       MEMSPAN_EXCLUDES(mutex_);
-  std::vector<std::uint32_t> present_ranks() const MEMSPAN_REQUIRES(mutex_) {
-    std::vector<std::uint32_t> present;
-    for (std::uint32_t rank = 0; rank < options_.ranks; ++rank)
-      if (rank == options_.rank || peers_[rank].stage == Peer::Stage::kMapped ||
-          peers_[rank].stage == Peer::Stage::kRemote)
-        present.push_back(rank);
-    return present;
-  }
   // Ok while the store answers.
   Status ask_store(const Deadline& deadline) MEMSPAN_REQUIRES(mutex_) {
     mutex_.unlock();
@@ -413,15 +409,14 @@ class Pool {
   }
   // Waits until all members mapped here have mapped this process's memory, or until none has.
   void await_mapped_flags(bool are_set, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_) {
-    static_cast<void>(mappers_.wait(deadline, [&] { return are_mapped_flags(are_set); }));
-  }
-  bool are_mapped_flags(bool are_set) MEMSPAN_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    for (std::uint32_t rank = 0; rank < options_.ranks; ++rank)
-      if (peers_[rank].stage == Peer::Stage::kMapped &&
-          (mappers_.mapped_by(rank) == peers_[rank].generation) != are_set)
-        return false;
-    return true;
+    static_cast<void>(mappers_.wait(deadline, [&] {
+      MutexLock lock(mutex_);
+      for (std::uint32_t rank = 0; rank < options_.ranks; ++rank)
+        if (peers_[rank].stage == Peer::Stage::kMapped &&
+            (mappers_.mapped_by(rank) == peers_[rank].generation) != are_set)
+          return false;
+      return true;
+    }));
   }
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store

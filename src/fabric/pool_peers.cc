@@ -333,7 +333,9 @@ Status Pool::check_reachability(std::uint32_t from, std::uint32_t to) {
 
 Status Pool::await_members(std::uint32_t count, const Deadline& deadline) {
   return await_presence(0, options_.ranks, deadline, [&](Duration waited) MEMSPAN_REQUIRES(mutex_) {
-    const std::vector<std::uint32_t> present = present_ranks();
+    std::vector<std::uint32_t> present;
+    for (std::uint32_t rank = 0; rank < options_.ranks; ++rank)
+      if (rank == options_.rank || peers_[rank].is_present()) present.push_back(rank);
     if (present.size() >= count) return Status::ok();
     return Status(Code::kTimeout,
                   fmt::format("{} of {} members are in the pool ({}) after {:.3f} s",
@@ -343,13 +345,11 @@ Status Pool::await_members(std::uint32_t count, const Deadline& deadline) {
 
 Status Pool::await_member(std::uint32_t rank, const Deadline& deadline) {
   return await_presence(rank, rank + 1, deadline, [&](Duration waited) MEMSPAN_REQUIRES(mutex_) {
-    const Peer::Stage stage = peers_[rank].stage;
-    if (rank == options_.rank || stage == Peer::Stage::kMapped || stage == Peer::Stage::kRemote)
-      return Status::ok();
+    if (rank == options_.rank || peers_[rank].is_present()) return Status::ok();
     return Status(Code::kTimeout,
                   fmt::format("rank {} {} after {:.3f} s", rank,
                               !peers_[rank].next.empty() ? kIsHeld
-                              : stage == Peer::Stage::kFetching
+                              : peers_[rank].stage == Peer::Stage::kFetching
                                   ? "is in the pool, but did not hand over its memory"
                                   : "is not in the pool",
                               to_seconds(waited)));

@@ -78,7 +78,13 @@ Status CopyEngine::move(Quantum quantum) {
   else
     cursor_ = reached;
   const bool is_stale = remote_ != nullptr && std::exchange(remote_->is_stale, false);
-  if (std::exchange(begins_link_, false) || is_stale) return look_up_again();
+  if (std::exchange(begins_link_, false) || is_stale) {
+    // Memory that was registered again since then is another region.
+    peer_.forget_extents();
+    resolved_.is_missing = true;
+    resolved_.wanted_pieces.clear();
+    return Status::ok();
+  }
   MEMSPAN_PASS(status);
   // A peer that ended during the move has not got all of it.
   return check_peer();

@@ -78,13 +78,6 @@ class CopyEngine {
   Status name_loss(const Status& status);
   Status flush();
   Status flush_remote();
-  // Memory that was registered again since then is another region.
-  Status look_up_again() {
-    peer_.forget_extents();
-    resolved_.is_missing = true;
-    resolved_.wanted_pieces.clear();
-    return Status::ok();
-  }
   Status add_remote(const Piece& piece, const RegionExtent& extent);
   // The peer may be destroyed at any time; from then on nothing of it is touched.
   Status check_peer() {

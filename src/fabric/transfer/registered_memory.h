@@ -190,7 +190,7 @@ class RegisteredMemory {
   }
   // Peers do not find it any more.
   void withdraw(const Allocation& allocation) MEMSPAN_REQUIRES(mutex_) {
-    registrations_.remove_allocation(allocation.slot);
+    table_.remove(allocation.slot);
     exposed_.retract_removed(allocation.range.base);
   }
   Status remove_plain(std::uint64_t base) MEMSPAN_REQUIRES(mutex_);

@@ -80,7 +80,6 @@ class Registrations {
     MEMSPAN_PASS(check_room(1));
     return table_.add(range);
   }
-  void remove_allocation(std::uint32_t slot) { table_.remove(slot); }
 
  private:
   struct Registration {

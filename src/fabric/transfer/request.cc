@@ -47,7 +47,9 @@ Request::Progress Request::advance(PostedRequest& posted, Peers& peers) {
   }
   if (posted.peer == nullptr) {
     auto found = peers.find(peer_name_, Peers::Waiting::kNone);
-    if (found.code() == Code::kStoreLost && may_wait_for_store(posted)) return Progress::kLater;
+    if (!posted.found_by) posted.found_by = Deadline::after(Peers::kPatience);
+    // Other requests continue during the wait.
+    if (found.code() == Code::kStoreLost && !posted.found_by->has_passed()) return Progress::kLater;
     if (!found.is_ok()) {
       fail(posted, found.status());
       return Progress::kOver;

@@ -154,11 +154,6 @@ class Request {
     if (last_posting_ == posted.number) result_.moved = posted.cursor.piece;
     changed_.notify_all();
   }
-  // Other requests continue during the wait.
-  static bool may_wait_for_store(PostedRequest& posted) {
-    if (!posted.found_by) posted.found_by = Deadline::after(Peers::kPatience);
-    return !posted.found_by->has_passed();
-  }
   // Whether a posting that the peer refused is to be tried again.
   bool may_wait(PostedRequest& posted, const Peers& peers) MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
