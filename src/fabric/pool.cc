@@ -4,9 +4,7 @@
 #include "core/environment.h"
 #include "core/interrupt.h"
 #include "device/host/guarded_copy.h"
-#include "device/host/host_device.h"
 #include "device/numa.h"
-#include "memory/address_plan.h"
 #include "memory/budget.h"
 #include "store/rank_service.h"
 
@@ -23,7 +21,8 @@ std::uint64_t stride_of(const ContributionRequest& request) {
   return align_up(request.most, kHugePage);
 }
 
-Status check_contribution(std::size_t range, const ContributionRequest& request) {
+Status check_contribution(const PoolOptions& options, std::size_t range) {
+  const ContributionRequest& request = options.contributions[range];
   if (request.bytes > kLimits[range])
     return {Code::kInvalidArgument,
             fmt::format("{} bytes of {} memory are given, allowed are up to {}", request.bytes,
@@ -32,19 +31,14 @@ Status check_contribution(std::size_t range, const ContributionRequest& request)
     return {Code::kInvalidArgument,
             fmt::format("{} bytes of {} memory are given, more than the largest size of {}",
                         request.bytes, kRangeNames[range], request.most)};
+  if (request.most > address_windows().pool_bytes() / options.ranks)
+    return {
+        Code::kInvalidArgument,
+        fmt::format("{} ranks of up to {} of {} memory need more addresses than pools may have, "
+                    "{}",
+                    options.ranks, format_size(request.most), kRangeNames[range],
+                    format_size(address_windows().pool_bytes()))};
   return Status::ok();
-}
-
-// The bytes of all ranks' windows; kInvalidArgument if they exceed the pool window.
-Result<std::uint64_t> range_bytes(const PoolOptions& options, std::size_t range) {
-  const std::uint64_t most = options.contributions[range].most;
-  if (most > address_windows().pool_bytes() / options.ranks)
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} ranks of up to {} of {} memory need more addresses than pools "
-                              "may have, {}",
-                              options.ranks, format_size(most), kRangeNames[range],
-                              format_size(address_windows().pool_bytes())));
-  return stride_of(options.contributions[range]) * options.ranks;
 }
 
 std::string layout_of(const PoolOptions& options) {
@@ -85,8 +79,8 @@ Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<Member> member, PoolO
   if (options.device == nullptr) options.device = &host_device();
   std::array<std::uint64_t, kRanges> bytes = {};
   for (std::size_t range = 0; range < kRanges; ++range) {
-    MEMSPAN_PASS(check_contribution(range, options.contributions[range]));
-    MEMSPAN_PASS_ASSIGN(bytes[range], range_bytes(options, range));
+    MEMSPAN_PASS(check_contribution(options, range));
+    bytes[range] = stride_of(options.contributions[range]) * options.ranks;
   }
   // A pool without memory has an address all the same.
   if (bytes[0] + bytes[1] == 0) bytes[0] = kHugePage;

@@ -17,9 +17,7 @@
 // stores of the program do not.
 #pragma once
 
-#include "core/bytes.h"
 #include "core/pages.h"
-#include "device/memory.h"
 #include "fabric/address_registry.h"
 #include "fabric/tags.h"
 #include "node/mapper_table.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/pool_copy.h"
 
-#include "device/host/find_fault.h"
-
 namespace memspan {
 namespace {
 

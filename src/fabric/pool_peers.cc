@@ -6,7 +6,6 @@
 #include <charconv>
 
 #include "core/interrupt.h"
-#include "device/host/host_device.h"
 #include "fabric/pool.h"
 
 namespace memspan {

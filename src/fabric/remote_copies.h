@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <span>
-#include <utility>
 
 #include "device/host/find_fault.h"
 #include "fabric/pool.h"

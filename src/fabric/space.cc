@@ -5,11 +5,9 @@
 #include <thread>
 
 #include "core/agreement.h"
-#include "core/bytes.h"
 #include "core/environment.h"
 #include "core/interrupt.h"
 #include "fabric/space_memory.h"
-#include "memory/address_plan.h"
 
 namespace memspan {
 namespace {

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "core/pages.h"
-#include "device/host/host_device.h"
 #include "fabric/address_registry.h"
 #include "fabric/space.h"
 #include "memory/budget.h"
@@ -62,7 +61,10 @@ class SpaceMemory {
                             deadline));
     range_.emplace(std::move(range));
     if (all_bytes() == 0) return Status::ok();
-    return is_pages() ? prepare_pages() : prepare_own_part();
+    if (is_pages()) return prepare_pages();
+    MEMSPAN_TRY_ASSIGN(memory_, options_.device->allocate(options_.bytes, "memspan-space"),
+                       "making the part of the space");
+    return publish(*memory_);
   }
   // Maps the parts of this host, and commits the own part. Call it after all have prepared.
   Status take(const Deadline& deadline) {
@@ -101,11 +103,6 @@ class SpaceMemory {
     const bool is_alone = std::find(is_near_.begin(), is_near_.end(), false) == is_near_.end();
     MEMSPAN_TRY_ASSIGN(Pages pages, make_pages(all_bytes(), is_alone), "making memory");
     memory_ = std::make_unique<HostMemory>(std::move(pages));
-    return publish(*memory_);
-  }
-  Status prepare_own_part() {
-    MEMSPAN_TRY_ASSIGN(memory_, options_.device->allocate(options_.bytes, "memspan-space"),
-                       "making the part of the space");
     return publish(*memory_);
   }
   Status take_pages(const Deadline& deadline) {

@@ -90,20 +90,6 @@ Peers::~Peers() {
   by_name.swap(known_->by_name);
 }
 
-std::shared_ptr<Peer> Peers::Known::find(std::string_view name) {
-  MutexLock lock(mutex);
-  const auto found = by_name.find(name);
-  return found != by_name.end() ? found->second : nullptr;
-}
-
-std::vector<std::shared_ptr<Peer>> Peers::Known::live() {
-  std::vector<std::shared_ptr<Peer>> live;
-  MutexLock lock(mutex);
-  for (const auto& [name, peer] : by_name)
-    if (peer->is_live()) live.push_back(peer);
-  return live;
-}
-
 Result<std::shared_ptr<Peer>> Peers::find(std::string_view name, Waiting waiting) {
   if (auto peer = known(name); peer != nullptr) [[likely]]
     return peer;
@@ -131,7 +117,11 @@ Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name, Waiting wai
   }
   MEMSPAN_PASS(watch_records(deadline));
   MEMSPAN_PASS_ASSIGN(auto record, ask_store(name, deadline));
-  MEMSPAN_PASS(check_reach(record));
+  if (!may_reach(role_, record.role))
+    return Status(Code::kInvalidArgument,
+                  fmt::format("endpoint {} has the role {} and this one {}: senders and receivers "
+                              "reach the other kind, or BOTH",
+                              record.name, role_name(record.role), role_name(role_)));
   const bool is_own = record.who == member_->identity();
   const auto transport = is_own ? Result<std::string_view>("cma")
                                 : member_->choose_transport(record.who, {"cma", "message"});
@@ -193,15 +183,6 @@ Result<EndpointRecord> Peers::ask_store(const std::string& name, Deadline deadli
   return record;
 }
 
-Status Peers::check_reach(const EndpointRecord& record) const {
-  if (!may_reach(role_, record.role))
-    return {Code::kInvalidArgument,
-            fmt::format("endpoint {} has the role {} and this one {}: senders and receivers reach "
-                        "the other kind, or BOTH",
-                        record.name, role_name(record.role), role_name(role_))};
-  return Status::ok();
-}
-
 Status Peers::watch_records(Deadline deadline) {
   {
     MutexLock lock(known_->mutex);
@@ -245,7 +226,13 @@ void Peers::note_change(Known& known, const StoreChange& change) {
 }
 
 void Peers::settle() {
-  for (const auto& peer : known_->live()) {
+  std::vector<std::shared_ptr<Peer>> live;
+  {
+    MutexLock lock(known_->mutex);
+    for (const auto& [name, peer] : known_->by_name)
+      if (peer->is_live()) live.push_back(peer);
+  }
+  for (const auto& peer : live) {
     const auto bytes =
         member_->store().get_now(record_key(peer->record().name), Deadline::after(kLookPatience));
     if (bytes.code() == Code::kNotFound) {

@@ -264,8 +264,11 @@ class Peers {
     std::optional<std::uint64_t> watch MEMSPAN_GUARDED_BY(mutex);  // of all records
     int noting MEMSPAN_GUARDED_BY(mutex) = 0;  // calls of watches that use a peer of by_name
     ConditionVariable returned;
-    std::shared_ptr<Peer> find(std::string_view name);  // null: not known
-    std::vector<std::shared_ptr<Peer>> live();
+    std::shared_ptr<Peer> find(std::string_view name) {  // null: not known
+      MutexLock lock(mutex);
+      const auto found = by_name.find(name);
+      return found != by_name.end() ? found->second : nullptr;
+    }
     // Before a peer leaves by_name: no watch uses it any more. A watch asks its peer for a second
     // at most.
     void await_watches() MEMSPAN_REQUIRES(mutex) {
@@ -307,7 +310,6 @@ class Peers {
     return found != known_->departed.end() ? found->second : Departed{};
   }
   Result<EndpointRecord> ask_store(const std::string& name, Deadline deadline);
-  Status check_reach(const EndpointRecord& record) const;
   // One watch for the changes of all records. Watches of single peers would be n * n for n
   // endpoints that know each other, and with etcd as many connections.
   Status watch_records(Deadline deadline);

@@ -10,7 +10,6 @@
 #include <tuple>
 
 #include "core/bytes.h"
-#include "device/choice.h"
 #include "memory/budget.h"
 #include "net/unix_socket.h"
 

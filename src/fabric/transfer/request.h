@@ -11,7 +11,6 @@
 
 #include "fabric/transfer/copy_engine.h"
 #include "fabric/transfer/notification_queue.h"
-#include "fabric/transfer/peers.h"
 
 namespace memspan::transfer {
 
