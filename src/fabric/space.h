@@ -25,7 +25,6 @@ inline constexpr std::size_t kMostContextBytes = std::size_t{64} << 10;
 
 // Global exit: a process announces a status. Every process that listens gets one call with the
 // first status announced. All of them watch one key of the store.
-
 // Thread-safe.
 class ExitNotice {
  public:
@@ -56,9 +55,7 @@ class ExitNotice {
 };
 
 // Small numbers that no two processes have at once. Each is a key of the store while a process has
-// it, under that process's lease.
-
-// Thread-safe.
+// it, under that process's lease. Thread-safe.
 class SharedNumbers {
  public:
   // `prefix` of the keys: the same in all processes that share the numbers.

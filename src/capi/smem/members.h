@@ -23,7 +23,7 @@ enum class Hosting {
 Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting, AfterLoss after_loss,
                                           std::optional<StoreSecurity> security, Deadline deadline);
 
-// The stores that this process hosts.
+// ---- the stores that this process hosts
 
 // kInvalidArgument names what is wrong, also for a null or empty URL.
 Result<StoreAddress> read_url(const char* url);
@@ -41,11 +41,9 @@ Status host_store_again(const StoreAddress& address, const StoreSecurity& securi
 void start_using_stores(const char* part);
 void stop_using_stores(const char* part);
 
-// The certificates that a configuration's structure names.
-
-// Empty when the structure does not ask for TLS: then what the program chose holds.
-// kInvalidArgument names the field. The library of decrypterLibPath is loaded when the key's
-// password is read.
+// The certificates that a configuration's structure names. Empty when the structure does not ask
+// for TLS: then what the program chose holds. kInvalidArgument names the field. The library of
+// decrypterLibPath is loaded when the key's password is read.
 Result<std::optional<StoreSecurity>> security_of(const smem_tls_config& config);
 
 }  // namespace memspan::capi

@@ -18,8 +18,8 @@ namespace memspan::blocks {
 
 // The layout of a share of a block cache (docs/design/0022-kv-pool.md) in shared memory:
 //
-// header | table: cells of 8 bytes | section 0 | section 1 | ...
-// section: descriptors of 128 bytes | slots of one size
+//   header | table: cells of 8 bytes | section 0 | section 1 | ...
+//   section: descriptors of 128 bytes | slots of one size
 //
 // Zeros are an empty share, except for the header's first fields. All that changes is atomic.
 

@@ -101,10 +101,10 @@ class CopyEngine {
 
 // A transfer as work of a device's own stream (a cudaStream_t), piece by piece in its order:
 //
-// one end is device memory, both are mapped here    one copy of the stream
-// the local end is, the other one is not mapped     the device's copies in parts, and calls that
-// move each part
-// no end is device memory                           a call that moves it
+//   one end is device memory, both are mapped here    one copy of the stream
+//   the local end is, the other one is not mapped     the device's copies in parts, and calls that
+//                                                     move each part
+//   no end is device memory                           a call that moves it
 //
 // A thread of the driver makes the calls. It may not use the device in them, so they move memory of
 // the host.

@@ -68,10 +68,6 @@ Result<Notification> NotificationQueue::receive(Deadline deadline) const {
   }
 }
 
-Status NotificationQueue::push(const Notification& notification) const {
-  return send_notification(sending_, notification);
-}
-
 Status send_notification(const Fd& sending_end, const Notification& notification) {
   ByteWriter frame;
   frame.text(notification.sender);

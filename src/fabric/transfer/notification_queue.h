@@ -36,8 +36,8 @@ class NotificationQueue {
   // The oldest; kTimeout when none came, kUnavailable after end().
   Result<Notification> receive(Deadline deadline) const;
   void end() const { ended_.ring(); }
-  // As send_notification().
-  Status push(const Notification& notification) const;
+  // For send_notification(); stays this object's.
+  const Fd& own_sending_end() const { return sending_; }
 
  private:
   NotificationQueue(Fd receiving, Fd sending, WakeEvent ended)

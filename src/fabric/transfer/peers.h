@@ -186,9 +186,7 @@ AttachPeer attach_near;
 AttachPeer attach_remote;
 
 // The endpoints that one endpoint has to do with, by name: found in the store and reached when they
-// are first asked for, and again when they come back after their end.
-
-// Thread-safe.
+// are first asked for, and again when they come back after their end. Thread-safe.
 class Peers {
  public:
   // `down` gets the name of a peer that has ended, once for each life, on any thread; it does not

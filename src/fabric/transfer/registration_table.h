@@ -94,10 +94,6 @@ class RegistrationPages {
   table_layout::Counters& counters() const {
     return *at<table_layout::Counters>(table_layout::kCountersAt);
   }
-  bool is_open() const {
-    return header().state.load(std::memory_order_acquire) ==
-           static_cast<std::uint64_t>(table_layout::State::kOpen);
-  }
   // For handing over: the caller closes it.
   Result<Fd> duplicate() const { return pages_.duplicate(); }
 
@@ -137,7 +133,7 @@ class RegistrationTable {
   std::uint64_t last_stamp_ = 0;
 };
 
-// The words of an endpoint that its peers add to, and waiting for them.
+// ---- counters: the words that peers add to
 
 // kInvalidArgument when there is no such counter.
 Status check_counter(std::uint32_t counter);
@@ -154,13 +150,12 @@ void ring_counters(table_layout::Counters& counters);
 // A peer's registration table as this process has read it. The registrations are sorted, so that a
 // few comparisons find a piece. The contents of the table are not trusted, only bounded.
 //
-// bases  [ 100, 200, 250 ]     where each range begins, in order
-// reach  [ 150, 400, 400 ]     the furthest end of all ranges up to here
+//   bases  [ 100, 200, 250 ]     where each range begins, in order
+//   reach  [ 150, 400, 400 ]     the furthest end of all ranges up to here
 //
 // A piece is in one range exactly when the furthest end of those that begin before it is at or
-// after its own. Registered allocations never overlap and are kept apart.
-
-// The pages outlive it. One thread at a time.
+// after its own. Registered allocations never overlap and are kept apart. The pages
+// outlive it. One thread at a time.
 class RegistrationView {
  public:
   explicit RegistrationView(const RegistrationPages& pages) : pages_(pages) {}

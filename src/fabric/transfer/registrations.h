@@ -101,9 +101,8 @@ class Registrations {
   std::uint32_t last_group_ = 0;
 };
 
-// The registered memory that members on other hosts have asked for, each extent a region.
-
-// The owner's side. The table outlives it. One thread at a time.
+// The registered memory that members on other hosts have asked for, each extent a region. The
+// owner's side. The table outlives it. One thread at a time.
 class ExposedRegistrations {
  public:
   explicit ExposedRegistrations(const RegistrationPages& table) : view_(table) {}

@@ -192,9 +192,8 @@ class Request {
 
 // The thread of an endpoint that carries out its requests and reports peers that have ended. It
 // takes the requests in turn, so that a small one does not wait for a large one. It starts when it
-// is first needed.
-
-// Thread-safe. Shared by its endpoint, the endpoint's requests, and callbacks that report peers.
+// is first needed. Thread-safe. Shared by its endpoint, the endpoint's requests, and callbacks that
+// report peers.
 class Worker {
  public:
   static Result<std::shared_ptr<Worker>> create() {

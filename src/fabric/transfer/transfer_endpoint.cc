@@ -302,7 +302,8 @@ Result<std::string> Endpoint::answer_notify(const Notify& notify) {
   const CompletionAction& action = notify.action;
   if (action.counter) MEMSPAN_PASS(check_counter(*action.counter));
   if (action.message) {
-    const Status status = notifications_.push({notify.sender, *action.message});
+    const Status status =
+        send_notification(notifications_.own_sending_end(), {notify.sender, *action.message});
     if (status.code() == Code::kTimeout) return Status(Code::kUnavailable, status.message());
     if (!status.is_ok()) return status;
   }
