@@ -4,12 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
-#include <vector>
+#include <iterator>
+#include <map>
 
 #include "core/mutex.h"
-#include "device/cuda/driver.h"
-#include "device/cuda/mapped_memory.h"
 #include "device/cuda/pinned_memory.h"
 #include "device/cuda/shared_pointer.h"
 #include "device/cuda/virtual_memory.h"
@@ -70,6 +68,43 @@ class ReachedByStreams {
   std::vector<std::shared_ptr<const void>> reached_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
+// GPU memory that is handed out by its address. Each allocation is mapped into a range of its own.
+// A range must not be unmapped during a copy from or to it, so a copy holds it. Thread-safe.
+class MappedMemory {
+ public:
+  Result<std::shared_ptr<std::byte>> allocate(const Device& device, std::size_t bytes)
+      MEMSPAN_EXCLUDES(mutex_) {
+    auto allocation = cuda::allocate(device, bytes);
+    if (!allocation.is_ok()) return allocation.status();
+    const std::size_t whole = (*allocation)->bytes();
+    auto made = reserve(device, whole);
+    if (!made.is_ok()) return made.status();
+    MEMSPAN_PASS((*made)->map(0, **allocation, whole));
+    const std::shared_ptr<DeviceRange> range(std::move(made).value());
+    MutexLock lock(mutex_);
+    // A released range may have had these addresses.
+    std::erase_if(ranges_, [](const auto& entry) { return entry.second.range.expired(); });
+    ranges_[address_of(range->base())] = {whole, range};
+    return std::shared_ptr<std::byte>(range, range->base());
+  }
+  // An owner of the range that contains the address; null if no range does.
+  std::shared_ptr<const void> hold(DevicePtr pointer) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    const auto after = ranges_.upper_bound(pointer);
+    if (after == ranges_.begin()) return nullptr;
+    const auto& [base, known] = *std::prev(after);
+    return pointer - base < known.bytes ? known.range.lock() : nullptr;
+  }
+
+ private:
+  struct Known {
+    std::size_t bytes = 0;
+    std::weak_ptr<const DeviceRange> range;
+  };
+  Mutex mutex_;
+  std::map<DevicePtr, Known> ranges_ MEMSPAN_GUARDED_BY(mutex_);  // by base
+};
+
 class CudaDevice final : public memspan::Device {
  public:
   explicit CudaDevice(const cuda::Device& device) : device_(device) {}
@@ -77,20 +112,14 @@ class CudaDevice final : public memspan::Device {
   bool is_host() const override { return false; }
 
   Result<std::unique_ptr<DeviceRange>> reserve_at(std::size_t bytes, void* wanted) override {
-    auto made = Range::make_at(device_, bytes, wanted);
-    if (!made.is_ok()) return made.status();
-    return std::unique_ptr<DeviceRange>(std::move(made).value());
+    return cuda::reserve_at(device_, bytes, wanted);
   }
   Result<std::unique_ptr<DeviceMemory>> allocate(std::size_t bytes, const char*) override {
     reached_.give_up();
-    auto made = Allocation::create(device_, bytes);
-    if (!made.is_ok()) return made.status();
-    return std::unique_ptr<DeviceMemory>(std::move(made).value());
+    return cuda::allocate(device_, bytes);
   }
   Result<std::unique_ptr<DeviceMemory>> adopt(Fd descriptor) override {
-    auto made = Allocation::adopt(device_, std::move(descriptor));
-    if (!made.is_ok()) return made.status();
-    return std::unique_ptr<DeviceMemory>(std::move(made).value());
+    return cuda::adopt(device_, std::move(descriptor));
   }
 
   bool owns(const void* pointer) const override {
