@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "device/host/find_fault.h"
+#include "device/host/guarded_copy.h"
 
 namespace memspan {
 namespace {

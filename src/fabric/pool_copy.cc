@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "device/host/find_fault.h"
+#include "device/host/guarded_copy.h"
 
 namespace memspan {
 namespace {

@@ -12,7 +12,7 @@
 #include "capi/process_state.h"
 #include "capi/smem/stream_table.h"
 #include "core/environment.h"
-#include "device/event.h"
+#include "device/stream.h"
 
 namespace memspan::capi {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events of streams (<memspan/stream.h>).
-#include "device/event.h"
+#include "device/stream.h"
 
 #include <fmt/format.h>
 #include <memspan/stream.h>

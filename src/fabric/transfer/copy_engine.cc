@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "device/host/copy.h"
-#include "device/host/find_fault.h"
 #include "device/host/guarded_copy.h"
 
 namespace memspan::transfer {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "device/host/find_fault.h"
+#include "device/host/guarded_copy.h"
 #include "transport/message/words.h"
 
 namespace memspan {
