@@ -22,14 +22,12 @@ namespace memspan::capi {
 TeamTable::Handle add_team(std::unique_ptr<Team> team) {
   const Team& added = *team;
   const TeamTable::Handle number = process_state.teams->add(std::move(team));
-  if (number != 0 && process_state.device_job != nullptr)
-    process_state.device_job->add_team(static_cast<int>(number), added);
+  if (number != 0) show_team(static_cast<int>(number), added);
   return number;
 }
 
 void remove_team(TeamTable::Handle number) {
-  if (process_state.device_job != nullptr)
-    process_state.device_job->remove_team(static_cast<int>(number));
+  hide_team(static_cast<int>(number));
   process_state.teams->remove(number);
 }
 
