@@ -5,6 +5,7 @@
 #include <memspan/memspan.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <new>
@@ -40,8 +41,13 @@ MEMSPAN_REMEDY(kNotSymmetric, "not-symmetric-memory",
                "Pass what shmem_malloc returned on this PE, or a global or static variable.");
 
 constinit std::atomic<ErrorHandler> error_handler{nullptr};
-constinit std::atomic<EndHandler> end_handler{nullptr};
-constinit thread_local EndHandler thread_end_handler = nullptr;
+constinit std::atomic<memspan_end_handler_t> end_handler{nullptr};
+constinit thread_local memspan_end_handler_t thread_end_handler = nullptr;
+
+// The thread's own comes first. The load pairs with the release of memspan_set_end_handler().
+std::array<memspan_end_handler_t, 2> end_handlers() {
+  return {thread_end_handler, end_handler.load(std::memory_order_acquire)};
+}
 
 [[noreturn]] void end_with_message(const char* call, std::string_view message) {
   end_process(call, Status(Code::kInvalidArgument, std::string(message)));
@@ -112,9 +118,7 @@ void end_process_if_asked() {
 
 void end_process(const char* call, const Status& status) try {
   end_process_if_asked();
-  // Pairs with the release of set_end_handler().
-  for (const EndHandler handler :
-       {thread_end_handler, end_handler.load(std::memory_order_acquire)}) {
+  for (const memspan_end_handler_t handler : end_handlers()) {
     if (handler == nullptr) continue;
     remember_error(call, status.message());
     handler(shown_name(call), end_reason(status), status.message().c_str());
@@ -128,18 +132,10 @@ void end_out_of_memory(const char* function) {
   const char* const call = name_of_failed(function);
   end_process_if_asked();
   keep_out_of_memory(call);
-  for (const EndHandler handler : {thread_end_handler, end_handler.load(std::memory_order_acquire)})
+  for (const memspan_end_handler_t handler : end_handlers())
     if (handler != nullptr) handler(shown_name(call), MEMSPAN_END_OUT_OF_MEMORY, kNoMemoryMessage);
   log_out_of_memory(call, log_line, LogLevel::kFatal);
   exit_at_once(1);
-}
-
-void set_end_handler(EndHandler handler) {
-  end_handler.store(handler, std::memory_order_release);
-}
-
-EndHandler set_thread_end_handler(EndHandler handler) {
-  return std::exchange(thread_end_handler, handler);
 }
 
 void set_error_handler(ErrorHandler handler) {
@@ -239,17 +235,17 @@ MEMSPAN_CATCH_AND_END(call)
 
 }  // namespace memspan::capi
 
-extern "C" __attribute__((visibility("default"))) void memspan_set_end_handler(
-    memspan_end_handler_t handler) {
-  memspan::capi::set_end_handler(handler);
+using namespace memspan::capi;
+
+MEMSPAN_EXPORT void memspan_set_end_handler(memspan_end_handler_t handler) {
+  end_handler.store(handler, std::memory_order_release);
 }
 
-extern "C" __attribute__((visibility("default"))) memspan_end_handler_t
-memspan_set_thread_end_handler(memspan_end_handler_t handler) {
-  return memspan::capi::set_thread_end_handler(handler);
+MEMSPAN_EXPORT memspan_end_handler_t memspan_set_thread_end_handler(memspan_end_handler_t handler) {
+  return std::exchange(thread_end_handler, handler);
 }
 
-extern "C" __attribute__((visibility("default"))) memspan_interrupt_handler_t
+MEMSPAN_EXPORT memspan_interrupt_handler_t
 memspan_set_thread_interrupt_handler(memspan_interrupt_handler_t handler) {
   return memspan::set_thread_interrupt_handler(handler);
 }

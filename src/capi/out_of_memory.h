@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of each exported function that may allocate: std::bad_alloc leaves none of them, nor does
-// std::length_error, for a count beyond what a container can hold.
+// The beginning of each exported function, and the end of each that may allocate: std::bad_alloc
+// leaves none of them, nor does std::length_error, for a count beyond what a container can hold.
 //
 //   MEMSPAN_EXPORT int32_t smem_x(int y) try {
 //     return ...;
@@ -15,6 +15,8 @@
 #include <stdexcept>
 
 #include "core/log.h"
+
+#define MEMSPAN_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace memspan::capi {
 

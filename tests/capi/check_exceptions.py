@@ -41,12 +41,12 @@ is_device_word copy_of_device_word wait_on_device checked_compare wait_one wait_
 some_start store noted has_to_note require_not_null peer_of number_of peer_through_context find_context team_handle bytes_of
 find_team team_or_null team_of index size rank shape peer_of member_of num_contexts find is_started world peers c_str
 mapped_address host_address memcpy memset strlen sizeof load exchange heap context data bytes ranks
-smem_code_text set_name_handler set_end_handler set_thread_end_handler set_thread_interrupt_handler set_error_handler set_log_sink
+smem_code_text set_thread_interrupt_handler set_error_handler set_log_sink
 current_block current_blocks operation __VA_OPT__ __atomic_load_n atomic_thread_fence reduction_kernel deadline_of
 """.split())
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "defined", "static_cast", "const_cast", "reinterpret_cast", "catch",
             "static_assert", "constexpr", "decltype"}
-EXPORT = re.compile(r"\bMEMSPAN_(?:EXPORT|EXTENSION)\b|\bMEMSPAN_(?:PROFILED|FLAT_PROFILED|DEPRECATED)\(|"
+EXPORT = re.compile(r"\bMEMSPAN_EXPORT\b|\bMEMSPAN_(?:PROFILED|FLAT_PROFILED|DEPRECATED)\(|"
                     r"\b__attribute__\(\(visibility\(\"default\"\)\)\)")
 CALL = re.compile(r"\b([a-zA-Z_]\w*)(?:<[\w:, ]*>)?\(")
 OTHERS = re.compile(r"p?shmem_|aclshmemx?_|smem_|memspan_|MEMSPAN_SET$|(?:Strides|Signal|ActiveSet|SameValue)$|k[A-Z]")
@@ -56,7 +56,7 @@ GUARD = re.compile(r"\bwith_(?:group|message|pool|space|request|endpoint)\(")
 def without_comments(text):
     text = re.sub(r"\\\n", " \n", re.sub(r"//[^\n]*", "", text))
     # The definitions of the macros of definitions are none.
-    return re.sub(r"^#define MEMSPAN_(?:EXPORT|EXTENSION|PROFILED|PROFILED_AS|FLAT_PROFILED|DEPRECATED|FLATTEN)\b[^\n]*(?:\n +[^\n]*)*", "",
+    return re.sub(r"^#define MEMSPAN_(?:EXPORT|PROFILED|PROFILED_AS|FLAT_PROFILED|DEPRECATED|FLATTEN)\b[^\n]*(?:\n +[^\n]*)*", "",
                   text, flags=re.M)
 
 

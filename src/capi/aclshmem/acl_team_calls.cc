@@ -49,9 +49,9 @@ namespace {
 int bad_team(const char* call, shmem_team_t team) {
   if (!is_started())
     return shmem_failure(
-        call, ShmemCode::kNotInited,
+        call, SHMEM_NOT_INITED,
         std::string("called before shmem_init_attr or after shmem_finalize") + kNotInAJob);
-  return shmem_failure(call, ShmemCode::kInvalidParam,
+  return shmem_failure(call, SHMEM_INVALID_PARAM,
                        fmt::format("team is {}, which names no team", team));
 }
 
@@ -59,8 +59,7 @@ int bad_team(const char* call, shmem_team_t team) {
 int split(const char* call, const Team& parent, const TeamShape& shape, shmem_team_t* handle) {
   if (shape.member_of(parent.index()) < 0) return 0;
   const auto number = add_team(Team::local(*process_state.local_teams, parent.shape().part(shape)));
-  if (number == 0)
-    return shmem_failure(call, ShmemCode::kInnerError, "there are 65536 teams already");
+  if (number == 0) return shmem_failure(call, SHMEM_INNER_ERROR, "there are 65536 teams already");
   *handle = static_cast<shmem_team_t>(number);
   return 0;
 }
@@ -72,7 +71,7 @@ bool is_allowed(const TeamShape& shape, int parent_size) {
 }
 
 int read_config(const char* call, shmem_team_t team, const void* config, int& contexts) {
-  if (config == nullptr) return shmem_failure(call, ShmemCode::kInvalidParam, "config is NULL");
+  if (config == nullptr) return shmem_failure(call, SHMEM_INVALID_PARAM, "config is NULL");
   Team* found = find_team(team);
   if (found == nullptr) return bad_team(call, team);
   contexts = found->num_contexts();
@@ -115,14 +114,13 @@ MEMSPAN_EXPORT int aclshmem_team_split_strided(shmem_team_t parent_team, int pe_
                                                int pe_stride, int pe_size,
                                                shmem_team_t* new_team) try {
   constexpr const char* kCall = "shmem_team_split_strided";
-  if (new_team == nullptr)
-    return shmem_failure(kCall, ShmemCode::kInvalidParam, "new_team is NULL");
+  if (new_team == nullptr) return shmem_failure(kCall, SHMEM_INVALID_PARAM, "new_team is NULL");
   *new_team = SHMEM_TEAM_INVALID;
   Team* parent = capi::find_team(parent_team);
   if (parent == nullptr) return bad_team(kCall, parent_team);
   TeamShape shape{pe_start, pe_stride, pe_size};
   if (!is_allowed(shape, parent->size()))
-    return shmem_failure(kCall, ShmemCode::kInvalidParam,
+    return shmem_failure(kCall, SHMEM_INVALID_PARAM,
                          fmt::format("start {}, stride {}, size {} do not fit into a team of {}",
                                      pe_start, pe_stride, pe_size, parent->size()));
   return split(kCall, *parent, shape, new_team);
@@ -133,12 +131,12 @@ MEMSPAN_EXPORT int aclshmem_team_split_2d(shmem_team_t parent_team, int x_range,
                                           shmem_team_t* x_team, shmem_team_t* y_team) try {
   constexpr const char* kCall = "shmem_team_split_2d";
   if (x_team == nullptr || y_team == nullptr)
-    return shmem_failure(kCall, ShmemCode::kInvalidParam, "x_team or y_team is NULL");
+    return shmem_failure(kCall, SHMEM_INVALID_PARAM, "x_team or y_team is NULL");
   *x_team = *y_team = SHMEM_TEAM_INVALID;
   Team* parent = capi::find_team(parent_team);
   if (parent == nullptr) return bad_team(kCall, parent_team);
   if (x_range <= 0)
-    return shmem_failure(kCall, ShmemCode::kInvalidParam,
+    return shmem_failure(kCall, SHMEM_INVALID_PARAM,
                          fmt::format("x_range is {}, allowed are 1 and more", x_range));
   int size = parent->size();
   int width = std::min(x_range, size);
@@ -191,7 +189,7 @@ MEMSPAN_EXPORT void aclshmem_team_destroy(shmem_team_t team) try {
     return;
   }
   if (team == SHMEM_TEAM_WORLD) {
-    shmem_failure(kCall, ShmemCode::kInvalidParam, "the team of all is not one to destroy");
+    shmem_failure(kCall, SHMEM_INVALID_PARAM, "the team of all is not one to destroy");
     return;
   }
   auto number = static_cast<std::uint64_t>(team);

@@ -48,7 +48,7 @@ Result<Membership> join_by_attributes(const shmem_init_attr_t& attributes,
 }
 
 int bad_value(const char* call, const char* what, std::int64_t value, std::string_view allowed) {
-  return shmem_failure(call, ShmemCode::kInvalidValue,
+  return shmem_failure(call, SHMEM_INVALID_VALUE,
                        fmt::format("{} is {}, allowed {}", what, value, allowed));
 }
 
@@ -81,7 +81,7 @@ int check_numbers(const char* call, int rank, int size, std::uint64_t bytes) {
   if (size <= 0 || size > kMostPes)
     return bad_value(call, "n_ranks", size, fmt::format("are 1 to {}", kMostPes));
   if (rank >= size)
-    return shmem_failure(call, ShmemCode::kInvalidParam,
+    return shmem_failure(call, SHMEM_INVALID_PARAM,
                          fmt::format("my_rank is {}, allowed are 0 to {}, since n_ranks is {}",
                                      rank, size - 1, size));
   if (bytes == 0) return bad_value(call, "local_mem_size", 0, "is 1 byte and more");

@@ -32,7 +32,7 @@ bool is_ready(const char* call) {
     finish_default_stream();
     return true;
   }
-  shmem_failure(call, ShmemCode::kNotInited,
+  shmem_failure(call, SHMEM_NOT_INITED,
                 std::string("called before the start of the job or after its end") + kNotInAJob);
   return false;
 }
@@ -77,7 +77,7 @@ Status clear(void* pointer, std::size_t bytes, Kind kind) {
 void* allocate_zeros(const char* call, std::size_t count, std::size_t size, Kind kind) {
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) {
-    shmem_failure(call, ShmemCode::kInvalidParam,
+    shmem_failure(call, SHMEM_INVALID_PARAM,
                   "the number times the size is more than memory can be");
     return nullptr;
   }
@@ -91,7 +91,7 @@ void* allocate_zeros(const char* call, std::size_t count, std::size_t size, Kind
 
 void* allocate_aligned(const char* call, std::size_t alignment, std::size_t size, Kind kind) {
   if (!std::has_single_bit(alignment)) {
-    shmem_failure(call, ShmemCode::kInvalidParam,
+    shmem_failure(call, SHMEM_INVALID_PARAM,
                   "alignment is " + std::to_string(alignment) + ", allowed are powers of two");
     return nullptr;
   }
@@ -103,7 +103,7 @@ bool is_of_kind(const char* call, const void* pointer, Kind kind) {
   const bool is_device = process_state.routes.is_on_device(pointer, 1);
   if (!process_state.world->wants_device() || is_device == (kind == Kind::kDevice)) return true;
   if (!is_device && !process_state.routes.heap.contains(pointer, 1)) return true;  // of neither
-  shmem_failure(call, ShmemCode::kInvalidParam,
+  shmem_failure(call, SHMEM_INVALID_PARAM,
                 fmt::format("{} is {} memory, and this frees {} memory (aclshmemx_free names the "
                             "kind, aclshmem_free is for DEVICE_SIDE)",
                             pointer, is_device ? "DEVICE_SIDE" : "HOST_SIDE",
@@ -120,7 +120,7 @@ void release(const char* call, void* pointer, Kind kind) {
 
 bool is_kind(const char* call, aclshmem_mem_type_t kind) {
   if (kind == HOST_SIDE || kind == DEVICE_SIDE) return true;
-  shmem_failure(call, ShmemCode::kInvalidParam,
+  shmem_failure(call, SHMEM_INVALID_PARAM,
                 "mem_type is " + std::to_string(static_cast<int>(kind)) +
                     ", allowed are HOST_SIDE (0) and DEVICE_SIDE (1)");
   return false;
@@ -189,8 +189,7 @@ MEMSPAN_EXPORT void* memspan_heap_base(void) {
 
 MEMSPAN_EXPORT int memspan_keep_pages(const void* address, size_t bytes) try {
   constexpr const char* kCall = "memspan_keep_pages";
-  if (!is_started())
-    return shmem_failure(kCall, ShmemCode::kNotInited, "this process is in no job");
+  if (!is_started()) return shmem_failure(kCall, SHMEM_NOT_INITED, "this process is in no job");
   return shmem_result(kCall, process_state.world->keep_pages(address, bytes));
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)

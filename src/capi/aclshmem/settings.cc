@@ -14,7 +14,7 @@ constexpr std::uint32_t kLeastStaging = 128;
 int check_staging(const char* call, std::uint32_t bytes) {
   if (bytes >= kLeastStaging) return 0;
   return shmem_failure(
-      call, ShmemCode::kInvalidValue,
+      call, SHMEM_INVALID_VALUE,
       fmt::format("ub_size is {}, allowed are {} bytes and more", bytes, kLeastStaging));
 }
 

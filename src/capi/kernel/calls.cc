@@ -23,8 +23,6 @@
 #include "device/stream.h"
 #include "pgas/order.h"
 
-#define MEMSPAN_EXPORT extern "C" __attribute__((visibility("default")))
-
 namespace memspan::capi {
 namespace {
 

@@ -10,8 +10,6 @@
 #include "capi/out_of_memory.h"
 #include "capi/process_state.h"
 
-#define MEMSPAN_EXPORT extern "C" __attribute__((visibility("default")))
-
 namespace memspan::capi {
 namespace {
 

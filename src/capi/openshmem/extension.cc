@@ -11,14 +11,12 @@
 
 using namespace memspan::capi;
 
-#define MEMSPAN_EXTENSION extern "C" __attribute__((visibility("default")))
-
-MEMSPAN_EXTENSION int shmemx_set_error_handler(shmemx_error_handler_t handler) {
+MEMSPAN_EXPORT int shmemx_set_error_handler(shmemx_error_handler_t handler) {
   set_error_handler(handler);
   return 0;
 }
 
-MEMSPAN_EXTENSION int shmemx_team_shrink(shmem_team_t team, shmem_team_t* new_team) try {
+MEMSPAN_EXPORT int shmemx_team_shrink(shmem_team_t team, shmem_team_t* new_team) try {
   constexpr const char* kCall = "shmemx_team_shrink";
   *new_team = SHMEM_TEAM_INVALID;
   require_started(kCall);
