@@ -8,7 +8,6 @@
 #include <memory>
 #include <utility>
 
-#include "capi/aclshmem/default_stream.h"
 #include "capi/aclshmem/export.h"
 #include "capi/aclshmem/teams.h"
 #include "capi/collective_calls.h"

@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include "capi/access.h"
-#include "capi/aclshmem/default_stream.h"
 #include "capi/aclshmem/export.h"
+#include "capi/aclshmem/teams.h"
 #include "capi/errors.h"
 #include "capi/failures.h"
 #include "capi/kernel/device_job.h"

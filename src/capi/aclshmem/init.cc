@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "capi/aclshmem/attributes.h"
-#include "capi/aclshmem/default_stream.h"
 #include "capi/aclshmem/export.h"
 #include "capi/aclshmem/instances.h"
 #include "capi/aclshmem/unique_id.h"

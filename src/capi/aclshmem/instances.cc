@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "capi/aclshmem/default_stream.h"
+#include "capi/aclshmem/teams.h"
 #include "capi/errors.h"
 #include "capi/process_state.h"
 #include "capi/smem/stream_table.h"

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "capi/aclshmem/default_stream.h"
 #include "capi/aclshmem/teams.h"
 #include "capi/collective_calls.h"
 #include "capi/fast_atomic.h"
