@@ -9,8 +9,6 @@
 
 #include "capi/aclshmem/attributes.h"
 #include "capi/aclshmem/export.h"
-#include "capi/aclshmem/instances.h"
-#include "capi/aclshmem/unique_id.h"
 #include "capi/errors.h"
 #include "capi/failures.h"
 #include "capi/process_state.h"
@@ -149,8 +147,9 @@ MEMSPAN_EXPORT int shmem_set_attr(int my_rank, int n_ranks, uint64_t local_mem_s
         "ip_port has " + std::to_string(place.size()) + " characters, allowed are up to 63");
   std::memcpy(made.ip_port, place.data(), place.size());
   if (int failure = check_attributes(kCall, made); failure != 0) return failure;
-  aclshmem_state().attributes = made;
-  *attributes = &aclshmem_state().attributes;
+  static shmem_init_attr_t kept;
+  kept = made;
+  *attributes = &kept;
   return 0;
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
@@ -244,7 +243,7 @@ MEMSPAN_EXPORT int aclshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, int64_
     return shmem_failure(kCall, SHMEM_INVALID_PARAM,
                          "the unique id was not made by aclshmemx_get_uniqueid()");
   // Callers may have it on a stack that is gone when the job starts.
-  aclshmemx_uniqueid_t& kept = aclshmem_state().given_id;
+  static aclshmemx_uniqueid_t kept;
   kept = *uid;
   kept.my_pe = my_pe;
   kept.n_pes = n_pes;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "capi/aclshmem/instances.h"
+// Several jobs of one process, as CANN SHMEM numbers them.
+#include "capi/aclshmem/attributes.h"
 
 #include <fmt/format.h>
 
