@@ -42,7 +42,7 @@ Status reduce(Team& team, const char* what, void* dest, const void* source, std:
 // Prefixes in member order: member i gets the reduction of members 0 to i (inclusive) or to i - 1
 // (exclusive; member 0 gets zeros). dest may be source.
 enum class ScanKind { kInclusive, kExclusive };
-Status scan(Team& team, const char* what, ScanKind kind, void* dest, const void* source,
+Status scan(Team& team, const char* what, void* dest, const void* source, ScanKind kind,
             std::size_t count, const ReductionKernel& kernel);
 
 }  // namespace memspan::pgas

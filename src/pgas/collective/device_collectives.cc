@@ -180,7 +180,7 @@ Status reduce(Team& team, const char* what, void* dest, const void* source, std:
 }
 
 // dest may be source, so no member writes a piece before all have read it.
-Status scan(Team& team, const char* what, ScanKind kind, void* dest, const void* source,
+Status scan(Team& team, const char* what, void* dest, const void* source, ScanKind kind,
             std::size_t count, const ReductionKernel& kernel) {
   const Ways ways(team);
   const std::size_t bytes = count * kernel.bytes;

@@ -20,7 +20,7 @@ Status alltoalls(Team& team, const char* what, void* dest, const void* source,
                  std::size_t element_bytes);
 Status reduce(Team& team, const char* what, void* dest, const void* source, std::size_t count,
               const ReductionKernel& kernel);
-Status scan(Team& team, const char* what, ScanKind kind, void* dest, const void* source,
+Status scan(Team& team, const char* what, void* dest, const void* source, ScanKind kind,
             std::size_t count, const ReductionKernel& kernel);
 
 }  // namespace memspan::pgas::on_device

@@ -33,7 +33,7 @@ Status scan_by_reading(const PrefixReduction& prefix, std::byte* dest, const std
 
 }  // namespace
 
-Status scan(Team& team, const char* what, ScanKind kind, void* dest, const void* source,
+Status scan(Team& team, const char* what, void* dest, const void* source, ScanKind kind,
             std::size_t count, const ReductionKernel& kernel) {
   const int members = team.index() + (kind == ScanKind::kInclusive ? 1 : 0);
   const PrefixReduction prefix{team, what, kernel, CollectiveKind::kScan, members};
