@@ -15,14 +15,6 @@ namespace memspan::capi {
 [[gnu::cold]] std::uint64_t atomic_slow_path(const char* call, const AtomicOp& op,
                                              const void* target, int pe, ContextNumber context);
 
-template <AtomicKind kind, typename T>
-[[gnu::cold, gnu::noinline]] T atomic_value_slow_path(const char* call, const T* target, T operand,
-                                                      T compare, int pe, ContextNumber context) {
-  using Word = pgas::WordOf<T>;
-  AtomicOp op{kind, sizeof(T), std::bit_cast<Word>(operand), std::bit_cast<Word>(compare)};
-  return std::bit_cast<T>(static_cast<Word>(atomic_slow_path(call, op, target, pe, context)));
-}
-
 // The fast case, or null: the word is symmetric, well aligned and mapped.
 template <typename T>
 inline const Route* find_word(const T* word, int pe) {
@@ -44,7 +36,9 @@ template <AtomicKind kind, typename T>
       return before;
     }
   }
-  return atomic_value_slow_path<kind>(call, target, operand, compare, pe, context);
+  using Word = pgas::WordOf<T>;
+  const AtomicOp op{kind, sizeof(T), std::bit_cast<Word>(operand), std::bit_cast<Word>(compare)};
+  return std::bit_cast<T>(static_cast<Word>(atomic_slow_path(call, op, target, pe, context)));
 }
 
 template <AtomicKind kind, typename T>

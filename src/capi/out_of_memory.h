@@ -8,7 +8,7 @@
 //   MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 //
 // tests/capi/check_exceptions.py finds a function without it. Functions of the data path have none:
-// what they call out of line (put_slow_path(), fail()) catches, so that their code stays as it is.
+// what they call out of line (move_slow_path(), fail()) catches, so that their code stays as it is.
 #pragma once
 
 #include <new>

@@ -17,7 +17,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Functions that others rely on, by file: their bodies are function-try-blocks.
 CATCHING = {
     "aclshmem/acl_rma_calls.cc": ["put_signal"],
-    "device_access.cc": ["copy_from_device"],
     "errors.cc": ["last_error", "take_last_error"],
     "failures.cc": ["end_process", "fail", "require_started", "end_for_bad_access", "end_for_null", "end_for_misaligned_word",
                     "end_for_device_memory", "end_for_bad_number", "end_for_bad_handle"],
@@ -25,13 +24,11 @@ CATCHING = {
     "openshmem/active_set.cc": ["set_barrier", "set_sync", "set_collective"],
     "openshmem/collective.cc": ["collective"],
     "openshmem/signal_calls.cc": ["put_signal_slow_path", "update"],
-    "polling.cc": ["note_look"],
-    "slow_path.cc": ["put_slow_path", "get_slow_path", "atomic_slow_path"],
+    "slow_path.cc": ["move_slow_path", "move_strided", "atomic_slow_path", "copy_from_device", "note_look"],
     "smem/bm.h": ["with_pool"],
     "smem/endpoints.h": ["with_endpoint"],
     "smem/shm.h": ["with_space"],
     "smem/transfer.cc": ["with_request"],
-    "strided.h": ["put_strided", "get_strided"],
     "wait_sets.h": ["wait_until"],
 }
 # Call only those, or nothing that allocates.
@@ -56,7 +53,7 @@ GUARD = re.compile(r"\bwith_(?:group|message|pool|space|request|endpoint)\(")
 def without_comments(text):
     text = re.sub(r"\\\n", " \n", re.sub(r"//[^\n]*", "", text))
     # The definitions of the macros of definitions are none.
-    return re.sub(r"^#define MEMSPAN_(?:EXPORT|PROFILED|PROFILED_AS|FLAT_PROFILED|DEPRECATED|FLATTEN)\b[^\n]*(?:\n +[^\n]*)*", "",
+    return re.sub(r"^#define MEMSPAN_(?:EXPORT|PROFILED|PROFILED_AS|FLAT_PROFILED|IN_CONTEXT|DEPRECATED|FLATTEN)\b[^\n]*(?:\n +[^\n]*)*", "",
                   text, flags=re.M)
 
 
@@ -77,6 +74,9 @@ def definitions(text):
         if found.group().endswith("("):
             end = end_of(text, found.end() - 1)
             name = text[found.end():end].split(",")[1].strip()
+            if "IN_CONTEXT" in found.group():  # its last arguments are the body
+                yield name, "{" + text[found.end():end - 1] + "}"
+                continue
         else:
             head = re.compile(r'\s*(?:extern "C" )?[\w:*&\s]*?\b(\w+(?:##\w+)*(?:##)?\w*)\(').match(text, found.end())
             if head is None:

@@ -6,7 +6,6 @@
 #include "capi/aclshmem/export.h"
 #include "capi/aclshmem/types.def"
 #include "capi/fast_atomic.h"
-#include "capi/strided.h"
 #include "pgas/order.h"
 
 namespace memspan::capi {
@@ -39,6 +38,7 @@ MEMSPAN_CATCH_AND_END(call)
 }  // namespace memspan::capi
 
 using namespace memspan::capi;
+using memspan::CallKind;
 
 #define MEMSPAN_MOVE(operation, function, type)                                   \
   MEMSPAN_EXPORT void function(type* dest, type* source, size_t nelems, int pe) { \
@@ -50,10 +50,11 @@ using namespace memspan::capi;
     put_signal(#function, dst, src, bytes_of(elem_size, bytes), Signal{sig_addr, signal, sig_op}, \
                pe);                                                                               \
   }
-#define MEMSPAN_STRIDED(operation, function, type, bytes)                              \
-  MEMSPAN_EXPORT void function(type* dest, type* source, ptrdiff_t dst, ptrdiff_t sst, \
-                               size_t nelems, int pe) {                                \
-    operation(#function, dest, source, Strides{dst, sst, 1, nelems}, bytes, pe);       \
+#define MEMSPAN_STRIDED(kind, function, type, bytes)                                           \
+  MEMSPAN_EXPORT void function(type* dest, type* source, ptrdiff_t dst, ptrdiff_t sst,         \
+                               size_t nelems, int pe) {                                        \
+    move_strided<CallKind::kind>(#function, dest, source, Strides{dst, sst, 1, nelems}, bytes, \
+                                 pe);                                                          \
   }
 
 #define MEMSPAN_TYPED(name, type)                                                   \
@@ -67,8 +68,8 @@ using namespace memspan::capi;
   MEMSPAN_MOVE(put, aclshmem_##name##_put_nbi, type)                                \
   MEMSPAN_MOVE(get, aclshmem_##name##_get, type)                                    \
   MEMSPAN_MOVE(get, aclshmem_##name##_get_nbi, type)                                \
-  MEMSPAN_STRIDED(put_strided, aclshmem_##name##_iput, type, sizeof(type))          \
-  MEMSPAN_STRIDED(get_strided, aclshmem_##name##_iget, type, sizeof(type))          \
+  MEMSPAN_STRIDED(kPut, aclshmem_##name##_iput, type, sizeof(type))                 \
+  MEMSPAN_STRIDED(kGet, aclshmem_##name##_iget, type, sizeof(type))                 \
   MEMSPAN_PUT_SIGNAL(aclshmem_##name##_put_signal, type, uint8_t, sizeof(type))     \
   MEMSPAN_PUT_SIGNAL(aclshmem_##name##_put_signal_nbi, type, uint8_t, sizeof(type)) \
   MEMSPAN_MOVE(put, shmem_put_##name##_mem, type)                                   \
@@ -88,8 +89,8 @@ MEMSPAN_CANN_RMA_TYPES(MEMSPAN_TYPED)
   MEMSPAN_MOVE_SIZED(put, aclshmem_put##bits##_nbi, bytes)              \
   MEMSPAN_MOVE_SIZED(get, aclshmem_get##bits, bytes)                    \
   MEMSPAN_MOVE_SIZED(get, aclshmem_get##bits##_nbi, bytes)              \
-  MEMSPAN_STRIDED(put_strided, aclshmem_iput##bits, void, bytes)        \
-  MEMSPAN_STRIDED(get_strided, aclshmem_iget##bits, void, bytes)        \
+  MEMSPAN_STRIDED(kPut, aclshmem_iput##bits, void, bytes)               \
+  MEMSPAN_STRIDED(kGet, aclshmem_iget##bits, void, bytes)               \
   MEMSPAN_PUT_SIGNAL(aclshmem_put##bits##_signal, void, int32_t, bytes) \
   MEMSPAN_PUT_SIGNAL(aclshmem_put##bits##_signal_nbi, void, int32_t, bytes)
 MEMSPAN_CANN_SIZES(MEMSPAN_SIZED)

@@ -15,7 +15,6 @@
 #include "capi/fast_rma.h"
 #include "capi/kernel/device_job.h"
 #include "capi/out_of_memory.h"
-#include "capi/strided.h"
 #include "capi/wait_sets.h"
 #include "core/lifetime.h"
 #include "device/host/grid.h"
@@ -246,14 +245,14 @@ MEMSPAN_EXPORT uint64_t memspan_kernel_get_word8(const void* source, int pe) {
 MEMSPAN_EXPORT void memspan_kernel_put_rows(void* dest, const void* source, ptrdiff_t dest_pitch,
                                             ptrdiff_t source_pitch, size_t bytes, size_t count,
                                             int pe) {
-  put_strided("a kernel's strided put", dest, source, rows(dest_pitch, source_pitch, bytes, count),
-              1, pe);
+  move_strided<CallKind::kPut>("a kernel's strided put", dest, source,
+                               rows(dest_pitch, source_pitch, bytes, count), 1, pe);
 }
 MEMSPAN_EXPORT void memspan_kernel_get_rows(void* dest, const void* source, ptrdiff_t dest_pitch,
                                             ptrdiff_t source_pitch, size_t bytes, size_t count,
                                             int pe) {
-  get_strided("a kernel's strided get", dest, source, rows(dest_pitch, source_pitch, bytes, count),
-              1, pe);
+  move_strided<CallKind::kGet>("a kernel's strided get", dest, source,
+                               rows(dest_pitch, source_pitch, bytes, count), 1, pe);
 }
 
 MEMSPAN_EXPORT uint64_t memspan_kernel_fetch_atomic(int operation, int width, const void* word,
