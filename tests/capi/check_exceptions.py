@@ -35,7 +35,7 @@ CATCHING = {
 PLAIN = set("""
 put get put_value get_value fetch_atomic change_atomic apply change rows set_reduce post holds holds_for_all find_from collect look
 is_device_word copy_of_device_word wait_on_device checked_compare wait_one wait_all wait_any wait_some test_one test_set word_set
-some_start store noted has_to_note require_not_null peer_of number_of peer_through_context find_context team_handle bytes_of
+some_start test_all test_any test_some store noted has_to_note require_not_null peer_of number_of peer_through_context find_context team_handle bytes_of
 find_team team_or_null team_of index size rank shape peer_of member_of num_contexts find is_started world peers c_str
 mapped_address host_address memcpy memset strlen sizeof load exchange heap context data bytes ranks
 smem_code_text set_thread_interrupt_handler set_error_handler set_log_sink
@@ -46,7 +46,7 @@ KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "defined", "stat
 EXPORT = re.compile(r"\bMEMSPAN_EXPORT\b|\bMEMSPAN_(?:PROFILED|FLAT_PROFILED|DEPRECATED)\(|"
                     r"\b__attribute__\(\(visibility\(\"default\"\)\)\)")
 CALL = re.compile(r"\b([a-zA-Z_]\w*)(?:<[\w:, ]*>)?\(")
-OTHERS = re.compile(r"p?shmem_|aclshmemx?_|smem_|memspan_|MEMSPAN_SET$|(?:Strides|Signal|ActiveSet|SameValue)$|k[A-Z]")
+OTHERS = re.compile(r"p?shmem_|aclshmemx?_|smem_|memspan_|MEMSPAN_(?:SET|WORDS)$|(?:Strides|Signal|ActiveSet|SameValue)$|k[A-Z]")
 GUARD = re.compile(r"\bwith_(?:group|message|pool|space|request|endpoint)\(")
 
 
