@@ -3,6 +3,7 @@
 #include "pgas/team.h"
 
 #include <fmt/format.h>
+#include <memspan/kernel_calls.h>
 
 #include <algorithm>
 #include <memory>
@@ -93,20 +94,16 @@ using namespace memspan;
 using namespace memspan::capi;
 
 MEMSPAN_EXPORT int aclshmem_my_pe(void) {
-  return is_started() ? process_state.world->rank() : -1;
+  return memspan_kernel_my_pe();
 }
 MEMSPAN_EXPORT int aclshmem_n_pes(void) {
-  return is_started() ? process_state.world->size() : -1;
+  return memspan_kernel_n_pes();
 }
-
 MEMSPAN_EXPORT int aclshmem_team_my_pe(shmem_team_t team) {
-  Team* found = capi::find_team(team);
-  return found == nullptr ? -1 : found->index();
+  return memspan_kernel_team_my_pe(team);
 }
-
 MEMSPAN_EXPORT int aclshmem_team_n_pes(shmem_team_t team) {
-  Team* found = capi::find_team(team);
-  return found == nullptr ? -1 : found->size();
+  return memspan_kernel_team_n_pes(team);
 }
 
 MEMSPAN_EXPORT int aclshmem_team_split_strided(shmem_team_t parent_team, int pe_start,
@@ -155,10 +152,7 @@ MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int aclshmem_team_translate_pe(shmem_team_t src_team, int src_pe,
                                               shmem_team_t dest_team) {
-  Team* from = capi::find_team(src_team);
-  Team* to = capi::find_team(dest_team);
-  if (from == nullptr || to == nullptr || src_pe < 0 || src_pe >= from->size()) return -1;
-  return to->shape().member_of(from->peer_of(src_pe));
+  return memspan_kernel_team_translate_pe(src_team, src_pe, dest_team);
 }
 
 MEMSPAN_EXPORT int aclshmem_team_get_config(aclshmem_team_t team,
