@@ -49,9 +49,13 @@ std::array<memspan_end_handler_t, 2> end_handlers() {
   return {thread_end_handler, end_handler.load(std::memory_order_acquire)};
 }
 
-[[noreturn]] void end_with_message(const char* call, std::string_view message) {
-  end_process(call, Status(Code::kInvalidArgument, std::string(message)));
+template <typename... Values>
+[[noreturn]] void end_with(const char* call, fmt::format_string<const Values&...> text,
+                           const Values&... values) try {
+  require_started(call);
+  end_process(call, Status(Code::kInvalidArgument, fmt::format(text, values...)));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 // A link's failure names its peer.
 bool names_a_noted_death(const WaitContext& waiting, const std::string& message) {
@@ -172,43 +176,35 @@ void end_for_bad_access(const char* call, const char* argument, const void* addr
   require_started(call);
   const RouteTable& routes = process_state.routes;
   if (static_cast<std::uint32_t>(pe) >= routes.peers)
-    end_with_message(
-        call, fmt::format("pe is {}, allowed are 0 to {}{}", pe, routes.peers - 1, kPeOutOfRange));
+    end_with(call, "pe is {}, allowed are 0 to {}{}", pe, routes.peers - 1, kPeOutOfRange);
   if (address == nullptr) end_for_null(call, argument, address);
   if (routes.data.contains(address, bytes))
-    end_with_message(call,
-                     fmt::format("{} is {}, a global or static variable, and PE {} runs another "
-                                 "program than this one",
-                                 argument, address, pe));
+    end_with(call,
+             "{} is {}, a global or static variable, and PE {} runs another program than this one",
+             argument, address, pe);
   const SymmetricRegion* const device = routes.device_region();
-  end_with_message(
-      call, fmt::format(
-                "{} is {} ({} bytes), which is not entirely in the symmetric heap, {:#x} to {:#x}, "
-                "nor in the program's global and static variables, {:#x} to {:#x}{}{}",
-                argument, address, bytes, routes.heap.base, routes.heap.base + routes.heap.bytes,
-                routes.data.base, routes.data.base + routes.data.bytes,
-                device == nullptr ? std::string()
-                                  : fmt::format(", nor in the symmetric heap in memory of a "
-                                                "device, {:#x} to {:#x}",
-                                                device->base, device->base + device->bytes),
-                kNotSymmetric));
+  end_with(call,
+           "{} is {} ({} bytes), which is not entirely in the symmetric heap, {:#x} to {:#x}, nor "
+           "in the program's global and static variables, {:#x} to {:#x}{}{}",
+           argument, address, bytes, routes.heap.base, routes.heap.base + routes.heap.bytes,
+           routes.data.base, routes.data.base + routes.data.bytes,
+           device == nullptr ? std::string()
+                             : fmt::format(", nor in the symmetric heap in memory of a device, "
+                                           "{:#x} to {:#x}",
+                                           device->base, device->base + device->bytes),
+           kNotSymmetric);
 }
 MEMSPAN_CATCH_AND_END(call)
 
-void end_for_null(const char* call, const char* argument, const void* address) try {
-  require_started(call);
-  end_with_message(call, address == nullptr
-                             ? fmt::format("{} is NULL", argument)
-                             : fmt::format("{} is {}, which is not memory", argument, address));
+void end_for_null(const char* call, const char* argument, const void* address) {
+  if (address == nullptr) end_with(call, "{} is NULL", argument);
+  end_with(call, "{} is {}, which is not memory", argument, address);
 }
-MEMSPAN_CATCH_AND_END(call)
 
 void end_for_misaligned_word(const char* call, const char* argument, const void* address,
-                             std::size_t bytes) try {
-  end_with_message(call, fmt::format("{} is {}, not a multiple of the word's {} bytes", argument,
-                                     address, bytes));
+                             std::size_t bytes) {
+  end_with(call, "{} is {}, not a multiple of the word's {} bytes", argument, address, bytes);
 }
-MEMSPAN_CATCH_AND_END(call)
 
 void end_for_device_memory(const char* call, const char* argument, const void* address) try {
   end_process(call,
@@ -219,19 +215,13 @@ void end_for_device_memory(const char* call, const char* argument, const void* a
 }
 MEMSPAN_CATCH_AND_END(call)
 
-void end_for_bad_number(const char* call, const char* argument, long value, long least,
-                        long most) try {
-  require_started(call);
-  end_with_message(call,
-                   fmt::format("{} is {}, allowed are {} to {}", argument, value, least, most));
+void end_for_bad_number(const char* call, const char* argument, long value, long least, long most) {
+  end_with(call, "{} is {}, allowed are {} to {}", argument, value, least, most);
 }
-MEMSPAN_CATCH_AND_END(call)
 
-void end_for_bad_handle(const char* call, const char* argument, const void* handle) try {
-  require_started(call);
-  end_with_message(call, fmt::format("{} is {}, which is not a valid handle", argument, handle));
+void end_for_bad_handle(const char* call, const char* argument, const void* handle) {
+  end_with(call, "{} is {}, which is not a valid handle", argument, handle);
 }
-MEMSPAN_CATCH_AND_END(call)
 
 }  // namespace memspan::capi
 

@@ -23,29 +23,21 @@ int check_staging(const char* call, std::uint32_t bytes) {
 
 using namespace memspan::capi;
 
-MEMSPAN_EXPORT int aclshmemx_set_mte_config([[maybe_unused]] uint64_t offset,
-                                            [[maybe_unused]] uint32_t ub_size,
-                                            [[maybe_unused]] uint32_t sync_id) {
+MEMSPAN_EXPORT int aclshmemx_set_mte_config(uint64_t, uint32_t, uint32_t) {
   return 0;
 }
-MEMSPAN_EXPORT int aclshmemx_set_sdma_config([[maybe_unused]] uint64_t offset,
-                                             [[maybe_unused]] uint32_t ub_size,
-                                             [[maybe_unused]] uint32_t sync_id) {
+MEMSPAN_EXPORT int aclshmemx_set_sdma_config(uint64_t, uint32_t, uint32_t) {
   return 0;
 }
-MEMSPAN_EXPORT int aclshmemx_set_rdma_config([[maybe_unused]] uint64_t offset, uint32_t ub_size,
-                                             [[maybe_unused]] uint32_t sync_id) try {
+MEMSPAN_EXPORT int aclshmemx_set_rdma_config(uint64_t, uint32_t ub_size, uint32_t) try {
   return check_staging("aclshmemx_set_rdma_config", ub_size);
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
-MEMSPAN_EXPORT int aclshmemx_set_udma_config([[maybe_unused]] uint64_t offset, uint32_t ub_size,
-                                             [[maybe_unused]] uint32_t sync_id) try {
+MEMSPAN_EXPORT int aclshmemx_set_udma_config(uint64_t, uint32_t ub_size, uint32_t) try {
   return check_staging("aclshmemx_set_udma_config", ub_size);
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
-MEMSPAN_EXPORT int shmem_mte_set_ub_params([[maybe_unused]] uint64_t offset,
-                                           [[maybe_unused]] uint32_t ub_size,
-                                           [[maybe_unused]] uint32_t event_id) {
+MEMSPAN_EXPORT int shmem_mte_set_ub_params(uint64_t, uint32_t, uint32_t) {
   return 0;
 }
 

@@ -112,9 +112,7 @@ MEMSPAN_PROFILED(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t* team)) {
 
 // Nothing is gathered or delayed, so there is nothing to prepare for.
 MEMSPAN_PROFILED(void, ctx_session_start,
-                 ([[maybe_unused]] shmem_ctx_t ctx, [[maybe_unused]] long options,
-                  [[maybe_unused]] const shmem_ctx_session_config_t* config,
-                  [[maybe_unused]] long config_mask)) {}
+                 (shmem_ctx_t, long, const shmem_ctx_session_config_t*, long)) {}
 MEMSPAN_PROFILED(void, ctx_session_stop, ([[maybe_unused]] shmem_ctx_t ctx)) {}
 
 MEMSPAN_PROFILED(void, fence, (void)) try { fence("shmem_fence"); }

@@ -10,8 +10,10 @@
 using namespace memspan::capi;
 using memspan::CallKind;
 
-#define MEMSPAN_BLOCK(operation, function, type, size)                                 \
-  MEMSPAN_IN_CONTEXT(void, function, (type * dest, const type* source, size_t nelems), \
+#define MEMSPAN_BLOCK(operation, function, type, size)                                       \
+  MEMSPAN_IN_CONTEXT(void, function, (type * dest, const type* source, size_t nelems),       \
+                     operation<size>(call, dest, source, nelems, peer, context))             \
+  MEMSPAN_IN_CONTEXT(void, function##_nbi, (type * dest, const type* source, size_t nelems), \
                      operation<size>(call, dest, source, nelems, peer, context))
 // Strides count elements: single ones, or blocks.
 #define MEMSPAN_STRIDED(kind, function, type, size)                                              \
@@ -35,8 +37,6 @@ using memspan::CallKind;
                      return get_value(call, source, peer, context)) \
   MEMSPAN_BLOCK(put, name##_put, type, sizeof(type))                \
   MEMSPAN_BLOCK(get, name##_get, type, sizeof(type))                \
-  MEMSPAN_BLOCK(put, name##_put_nbi, type, sizeof(type))            \
-  MEMSPAN_BLOCK(get, name##_get_nbi, type, sizeof(type))            \
   MEMSPAN_STRIDED(kPut, name##_iput, type, sizeof(type))            \
   MEMSPAN_STRIDED(kGet, name##_iget, type, sizeof(type))            \
   MEMSPAN_STRIDED_BLOCKS(kPut, name##_ibput, type, sizeof(type))    \
@@ -46,8 +46,6 @@ MEMSPAN_RMA_TYPES(MEMSPAN_RMA_TYPED)
 #define MEMSPAN_RMA_SIZED(bits, size)                   \
   MEMSPAN_BLOCK(put, put##bits, void, size)             \
   MEMSPAN_BLOCK(get, get##bits, void, size)             \
-  MEMSPAN_BLOCK(put, put##bits##_nbi, void, size)       \
-  MEMSPAN_BLOCK(get, get##bits##_nbi, void, size)       \
   MEMSPAN_STRIDED(kPut, iput##bits, void, size)         \
   MEMSPAN_STRIDED(kGet, iget##bits, void, size)         \
   MEMSPAN_STRIDED_BLOCKS(kPut, ibput##bits, void, size) \
@@ -56,5 +54,3 @@ MEMSPAN_SIZES(MEMSPAN_RMA_SIZED)
 
 MEMSPAN_BLOCK(put, putmem, void, 1)
 MEMSPAN_BLOCK(get, getmem, void, 1)
-MEMSPAN_BLOCK(put, putmem_nbi, void, 1)
-MEMSPAN_BLOCK(get, getmem_nbi, void, 1)

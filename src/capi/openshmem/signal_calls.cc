@@ -91,25 +91,22 @@ MEMSPAN_CATCH_AND_END(call)
 
 using namespace memspan::capi;
 
-#define MEMSPAN_PUT_SIGNAL(function, type, size)                                          \
+#define MEMSPAN_PUT_SIGNAL_AS(function, type, size)                                       \
   MEMSPAN_IN_CONTEXT(void, function,                                                      \
                      (type * dest, const type* source, size_t nelems, uint64_t* sig_addr, \
                       uint64_t signal, int sig_op),                                       \
                      put_signal<size>(call, dest, source, nelems,                         \
                                       Signal{sig_addr, signal, sig_op}, peer, context))
 
-#define MEMSPAN_SIGNAL_TYPED(name, type)                    \
-  MEMSPAN_PUT_SIGNAL(name##_put_signal, type, sizeof(type)) \
-  MEMSPAN_PUT_SIGNAL(name##_put_signal_nbi, type, sizeof(type))
+#define MEMSPAN_PUT_SIGNAL(function, type, size) \
+  MEMSPAN_PUT_SIGNAL_AS(function, type, size)    \
+  MEMSPAN_PUT_SIGNAL_AS(function##_nbi, type, size)
+
+#define MEMSPAN_SIGNAL_TYPED(name, type) MEMSPAN_PUT_SIGNAL(name##_put_signal, type, sizeof(type))
 MEMSPAN_RMA_TYPES(MEMSPAN_SIGNAL_TYPED)
-
-#define MEMSPAN_SIGNAL_SIZED(bits, size)             \
-  MEMSPAN_PUT_SIGNAL(put##bits##_signal, void, size) \
-  MEMSPAN_PUT_SIGNAL(put##bits##_signal_nbi, void, size)
+#define MEMSPAN_SIGNAL_SIZED(bits, size) MEMSPAN_PUT_SIGNAL(put##bits##_signal, void, size)
 MEMSPAN_SIZES(MEMSPAN_SIGNAL_SIZED)
-
 MEMSPAN_PUT_SIGNAL(putmem_signal, void, 1)
-MEMSPAN_PUT_SIGNAL(putmem_signal_nbi, void, 1)
 
 MEMSPAN_IN_CONTEXT(void, signal_set, (uint64_t * sig_addr, uint64_t signal),
                    update(call, sig_addr, signal, memspan::SignalOp::kSet, peer, context))
