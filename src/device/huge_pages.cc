@@ -21,9 +21,8 @@ namespace memspan {
 namespace {
 
 std::string read_setting(const char* name) {
-  std::ifstream file(std::string("/sys/kernel/mm/transparent_hugepage/") + name);
   std::string line;
-  std::getline(file, line);
+  std::getline(std::ifstream(std::string("/sys/kernel/mm/transparent_hugepage/") + name), line);
   return line;
 }
 
