@@ -3,12 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <cstring>
 #include <initializer_list>
-#include <limits>
-#include <string_view>
-#include <type_traits>
 
 #include "capi/access.h"
 #include "capi/kernel/device_job.h"

@@ -8,16 +8,11 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
-#include <new>
-#include <string>
-#include <utility>
 
 #include "capi/aclshmem/export.h"
 #include "capi/failures.h"
-#include "capi/out_of_memory.h"
 #include "capi/smem/result.h"
 #include "core/lifetime.h"
-#include "core/log.h"
 
 namespace memspan::capi {
 

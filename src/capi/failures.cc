@@ -5,18 +5,13 @@
 #include <memspan/memspan.h>
 #include <unistd.h>
 
-#include <array>
-#include <atomic>
 #include <cstdio>
-#include <new>
-#include <utility>
 
 #include "capi/errors.h"
 #include "capi/out_of_memory.h"
 #include "capi/process_state.h"
 #include "core/exit.h"
 #include "core/interrupt.h"
-#include "core/log.h"
 #include "core/remedy.h"
 #include "node/wait.h"
 #include "observe/trace.h"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <bit>
-#include <cstdint>
 
 #include "capi/access.h"
 #include "capi/polling.h"

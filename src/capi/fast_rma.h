@@ -4,9 +4,6 @@
 // mistake, a link) is behind one jump, with the same arguments.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 #include "capi/access.h"
 #include "capi/polling.h"
 #include "observe/counters.h"

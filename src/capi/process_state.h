@@ -5,10 +5,7 @@
 // it is empty, so that every address check fails and the slow path (failures.h) says why.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <memory>
 
 #include "capi/handle_table.h"
 #include "core/clock.h"

@@ -5,10 +5,6 @@
 // their status. A look at the set says which hold; a wait looks until enough do.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-
 #include "capi/access.h"
 #include "capi/polling.h"
 #include "node/wait.h"
@@ -86,7 +82,8 @@ template <typename T, typename Values>
 WordSet<T, Values> word_set(const char* call, const T* words, std::size_t count, const int* status,
                             int cmp, Values values) {
   require_started(call);
-  require_host_buffer(call, "ivars", words, bytes_of(count, sizeof(T)));
+  // No words need no address.
+  if (count != 0) require_host_memory(call, "ivars", words, bytes_of(count, sizeof(T)));
   return {call, words, count, status, checked_compare(call, cmp), values};
 }
 

@@ -4,10 +4,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <fstream>
-#include <string>
 
 // Linux 5.14 and 6.1; older kernels return EINVAL.
 #ifndef MADV_POPULATE_WRITE

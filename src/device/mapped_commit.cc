@@ -3,13 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <atomic>
-#include <cstdint>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include "core/cpu.h"
 #include "core/environment.h"
 #include "core/mutex.h"

@@ -13,9 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/fd.h"

@@ -7,12 +7,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <climits>
 #include <cstring>
 #include <fstream>
-#include <string>
 
 namespace memspan {
 namespace {

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/caught.h"
 #include "core/interrupt.h"
 #include "core/thread.h"

@@ -7,8 +7,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <memory>
-#include <optional>
 #include <thread>
 
 #include "core/clock.h"

@@ -4,9 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <utility>
-
 #include "core/log.h"
 #include "core/signals.h"
 #include "core/thread.h"

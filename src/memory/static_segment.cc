@@ -9,9 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
-#include <string_view>
 
 #include "core/signals.h"
 #include "device/in_place.h"

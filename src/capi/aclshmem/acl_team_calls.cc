@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Teams of the CANN SHMEM API: 0 is all, other numbers are those of process_state.teams.
-#include "pgas/team.h"
 
 #include <fmt/format.h>
 #include <memspan/kernel_calls.h>
-
-#include <algorithm>
-#include <memory>
-#include <utility>
 
 #include "capi/aclshmem/export.h"
 #include "capi/aclshmem/teams.h"
@@ -15,7 +10,6 @@
 #include "capi/errors.h"
 #include "capi/failures.h"
 #include "capi/kernel/device_job.h"
-#include "capi/process_state.h"
 
 namespace memspan::capi {
 
@@ -70,11 +64,13 @@ bool is_allowed(const TeamShape& shape, int parent_size) {
          last < parent_size;
 }
 
-int read_config(const char* call, shmem_team_t team, const void* config, int& contexts) {
+template <typename Config>
+int get_config(const char* call, shmem_team_t team, Config* config) {
   if (config == nullptr) return shmem_failure(call, SHMEM_INVALID_PARAM, "config is NULL");
   Team* found = find_team(team);
   if (found == nullptr) return bad_team(call, team);
-  contexts = found->num_contexts();
+  *config = {};
+  config->num_contexts = found->num_contexts();
   return 0;
 }
 
@@ -157,20 +153,12 @@ MEMSPAN_EXPORT int aclshmem_team_translate_pe(shmem_team_t src_team, int src_pe,
 
 MEMSPAN_EXPORT int aclshmem_team_get_config(aclshmem_team_t team,
                                             aclshmem_team_config_t* config) try {
-  int contexts = 0;
-  const int failure = read_config("aclshmem_team_get_config", team, config, contexts);
-  if (failure != 0) return failure;
-  *config = {};
-  config->num_contexts = contexts;
-  return 0;
+  return get_config("aclshmem_team_get_config", team, config);
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int aclshmemx_early_team_get_config(shmem_team_t team,
                                                    shmem_team_config_t* config) try {
-  int contexts = 0;
-  const int failure = read_config("shmem_team_get_config", team, config, contexts);
-  if (failure == 0) config->num_contexts = contexts;
-  return failure;
+  return get_config("shmem_team_get_config", team, config);
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
@@ -202,12 +190,10 @@ MEMSPAN_EXPORT void aclshmem_sync(aclshmem_team_t team) try {
 }
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmem_barrier_all(void) try {
-  require_started("aclshmem_barrier_all");
   meet("aclshmem_barrier_all", ACLSHMEM_TEAM_WORLD, barrier);
 }
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmem_sync_all(void) try {
-  require_started("aclshmem_sync_all");
   meet("aclshmem_sync_all", ACLSHMEM_TEAM_WORLD, capi::sync);
 }
 MEMSPAN_CATCH_AND_END(__func__)

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <utility>
 
 #include "capi/errors.h"
 #include "capi/process_state.h"

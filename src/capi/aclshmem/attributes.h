@@ -2,10 +2,6 @@
 // How a process starts by attributes: what is checked, and which of the ways into a job it takes.
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
-
 #include "capi/aclshmem/export.h"
 #include "store/server.h"
 

@@ -4,16 +4,12 @@
 
 #include <climits>
 #include <cstring>
-#include <string_view>
-#include <utility>
 
 #include "capi/aclshmem/attributes.h"
-#include "capi/aclshmem/export.h"
 #include "capi/errors.h"
 #include "capi/failures.h"
 #include "capi/process_state.h"
 #include "capi/store_security.h"
-#include "core/log.h"
 #include "world/mpi_job.h"
 
 namespace memspan::capi {

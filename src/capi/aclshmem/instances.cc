@@ -5,15 +5,11 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <string>
-#include <string_view>
 
 #include "capi/aclshmem/teams.h"
 #include "capi/errors.h"
-#include "capi/process_state.h"
 #include "capi/smem/stream_table.h"
 #include "core/environment.h"
-#include "device/stream.h"
 
 namespace memspan::capi {
 namespace {

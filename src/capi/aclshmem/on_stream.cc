@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of the CANN SHMEM API in stream order: the stream's thread makes the direct call, which
 // ends the process in the same cases.
-#include <cstring>
 
 #include "capi/aclshmem/export.h"
 #include "capi/aclshmem/teams.h"

@@ -3,14 +3,9 @@
 #include <fmt/format.h>
 #include <memspan/group.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <numeric>
-#include <string>
-#include <vector>
 
 #include "capi/handle_table.h"
 #include "capi/smem/fork_aware_singleton.h"

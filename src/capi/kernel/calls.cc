@@ -3,18 +3,11 @@
 #include <fmt/format.h>
 #include <memspan/kernel_calls.h>
 
-#include <algorithm>
-#include <atomic>
-#include <cstddef>
-#include <utility>
-#include <vector>
-
 #include "capi/aclshmem/teams.h"
 #include "capi/collective_calls.h"
 #include "capi/fast_atomic.h"
 #include "capi/fast_rma.h"
 #include "capi/kernel/device_job.h"
-#include "capi/out_of_memory.h"
 #include "capi/wait_sets.h"
 #include "core/lifetime.h"
 #include "device/host/grid.h"
@@ -84,12 +77,6 @@ Status barrier_some(const char* call, const Team& team, const std::uint32_t* mem
   if (!shape.is_ok()) return shape.status();
   const auto some = Team::local(*process_state.local_teams, *shape);
   return capi::barrier(call, *some);
-}
-
-// Strides in bytes: an element is a byte then, and a row a block.
-Strides rows(std::ptrdiff_t dest_pitch, std::ptrdiff_t source_pitch, std::size_t bytes,
-             std::size_t count) {
-  return {dest_pitch, source_pitch, bytes, count};
 }
 
 // ---- what kernels on a device ask for, done by the calls that kernels of the host make
@@ -242,61 +229,46 @@ MEMSPAN_EXPORT uint32_t memspan_kernel_get_word4(const void* source, int pe) {
 MEMSPAN_EXPORT uint64_t memspan_kernel_get_word8(const void* source, int pe) {
   return get_value("a kernel's get", static_cast<const std::uint64_t*>(source), pe);
 }
+// Strides in bytes: an element is a byte then, and a row a block.
 MEMSPAN_EXPORT void memspan_kernel_put_rows(void* dest, const void* source, ptrdiff_t dest_pitch,
                                             ptrdiff_t source_pitch, size_t bytes, size_t count,
                                             int pe) {
   move_strided<CallKind::kPut>("a kernel's strided put", dest, source,
-                               rows(dest_pitch, source_pitch, bytes, count), 1, pe);
+                               Strides{dest_pitch, source_pitch, bytes, count}, 1, pe);
 }
 MEMSPAN_EXPORT void memspan_kernel_get_rows(void* dest, const void* source, ptrdiff_t dest_pitch,
                                             ptrdiff_t source_pitch, size_t bytes, size_t count,
                                             int pe) {
   move_strided<CallKind::kGet>("a kernel's strided get", dest, source,
-                               rows(dest_pitch, source_pitch, bytes, count), 1, pe);
+                               Strides{dest_pitch, source_pitch, bytes, count}, 1, pe);
 }
 
 MEMSPAN_EXPORT uint64_t memspan_kernel_fetch_atomic(int operation, int width, const void* word,
                                                     uint64_t operand, uint64_t compare, int pe) {
   constexpr const char* kCall = "a kernel's atomic";
-  switch (static_cast<AtomicKind>(operation)) {
-    case AtomicKind::kFetch:
-      return apply<AtomicKind::kFetch>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kSet:
-    case AtomicKind::kSwap:
-      return apply<AtomicKind::kSwap>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kCompareSwap:
-      return apply<AtomicKind::kCompareSwap>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kAdd:
-      return apply<AtomicKind::kAdd>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kAnd:
-      return apply<AtomicKind::kAnd>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kOr:
-      return apply<AtomicKind::kOr>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kXor:
-      return apply<AtomicKind::kXor>(kCall, width, word, operand, compare, pe);
-  }
-  end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_FETCH, MEMSPAN_KERNEL_XOR);
+  using Kind = AtomicKind;
+  // By the number of the operation; a fetching set is a swap.
+  static constexpr std::array kFetching{
+      apply<Kind::kFetch>, apply<Kind::kSwap>, apply<Kind::kSwap>, apply<Kind::kCompareSwap>,
+      apply<Kind::kAdd>,   apply<Kind::kAnd>,  apply<Kind::kOr>,   apply<Kind::kXor>};
+  const auto index = static_cast<std::size_t>(operation);
+  if (index >= kFetching.size())
+    end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_FETCH, MEMSPAN_KERNEL_XOR);
+  return kFetching[index](kCall, width, word, operand, compare, pe);
 }
 MEMSPAN_EXPORT void memspan_kernel_change_atomic(int operation, int width, void* word,
                                                  uint64_t operand, int pe) {
   constexpr const char* kCall = "a kernel's atomic";
-  switch (static_cast<AtomicKind>(operation)) {
-    case AtomicKind::kSet:
-      return change<AtomicKind::kSet>(kCall, width, word, operand, pe);
-    case AtomicKind::kAdd:
-      return change<AtomicKind::kAdd>(kCall, width, word, operand, pe);
-    case AtomicKind::kAnd:
-      return change<AtomicKind::kAnd>(kCall, width, word, operand, pe);
-    case AtomicKind::kOr:
-      return change<AtomicKind::kOr>(kCall, width, word, operand, pe);
-    case AtomicKind::kXor:
-      return change<AtomicKind::kXor>(kCall, width, word, operand, pe);
-    case AtomicKind::kFetch:
-    case AtomicKind::kSwap:
-    case AtomicKind::kCompareSwap:
-      break;
-  }
-  end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_SET, MEMSPAN_KERNEL_XOR);
+  using Kind = AtomicKind;
+  using Change = void (*)(const char*, int, void*, std::uint64_t, int);
+  static constexpr std::array<Change, 8> kChanging{
+      nullptr,           change<Kind::kSet>, nullptr,
+      nullptr,           change<Kind::kAdd>, change<Kind::kAnd>,
+      change<Kind::kOr>, change<Kind::kXor>};
+  const auto index = static_cast<std::size_t>(operation);
+  if (index >= kChanging.size() || kChanging[index] == nullptr)
+    end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_SET, MEMSPAN_KERNEL_XOR);
+  kChanging[index](kCall, width, word, operand, pe);
 }
 
 MEMSPAN_EXPORT void memspan_kernel_fence(void) try {

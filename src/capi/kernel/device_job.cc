@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
 #include "capi/kernel/ring_server.h"
 #include "capi/out_of_memory.h"
 #include "capi/process_state.h"

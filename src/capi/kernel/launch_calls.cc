@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <memspan/stream.h>
 
-#include <memory>
-
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
 #include "capi/smem/stream_table.h"

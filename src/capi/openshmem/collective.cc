@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives that move or combine data, of teams and of active sets.
-#include <type_traits>
 
 #include "capi/access.h"
 #include "capi/collective_calls.h"

@@ -5,8 +5,6 @@
 // asked.
 #include "pgas/order.h"
 
-#include <atomic>
-
 #include "capi/access.h"
 #include "capi/collective_calls.h"
 #include "capi/openshmem/handles.h"

@@ -1,32 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Teams. A team that was split off lives in process_state.teams; its handle is its number there.
-#include "pgas/team.h"
 
 #include <openshmem/shmemx.h>
-
-#include <algorithm>
 
 #include "capi/access.h"
 #include "capi/aclshmem/teams.h"
 #include "capi/errors.h"
 #include "capi/openshmem/handles.h"
 #include "capi/openshmem/profiling_alias.h"
-#include "core/log.h"
 
 namespace memspan::capi {
 namespace {
 
 // Team calls report what the arguments or the memory do not allow; a job that is over they cannot.
-bool is_end_of_job(const Status& status) {
-  return status.code() == Code::kPeerLost || status.code() == Code::kUnavailable;
-}
-
 int failed(const char* call, const Status& status) {
-  if (is_end_of_job(status)) {
+  if (status.code() == Code::kPeerLost || status.code() == Code::kUnavailable)
     fail(call, status);
-    return 1;
-  }
-  log_line(LogLevel::kWarn, std::string(shown_name(call)) + ": " + status.message());
+  else
+    log_line(LogLevel::kWarn, std::string(shown_name(call)) + ": " + status.message());
   return 1;
 }
 

@@ -3,11 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <iterator>
 #include <map>
 
-#include "core/mutex.h"
 #include "device/cuda/pinned_memory.h"
 #include "device/cuda/shared_pointer.h"
 #include "device/cuda/virtual_memory.h"

@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include <cstring>
-
 #include "core/bytes.h"
 #include "device/cuda/virtual_memory.h"
 

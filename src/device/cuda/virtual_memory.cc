@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <memory>
-#include <utility>
 
 #include "core/environment.h"
 #include "core/pages.h"
