@@ -23,10 +23,10 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "node/futex.h"
+#include "node/event_count.h"
 #include "transport/message/message_transport.h"
 #include "transport/message/socket/socket_carrier.h"
-#include "world/encrypted_carrier.h"
+#include "world/carrier_choice.h"
 
 namespace memspan {
 namespace {

@@ -12,8 +12,7 @@
 #include "capi/access.h"
 #include "capi/kernel/device_job.h"
 #include "observe/recorded_call.h"
-#include "pgas/call_signature.h"
-#include "pgas/collective/device_collectives.h"
+#include "pgas/team.h"
 
 namespace memspan::capi {
 namespace {
@@ -119,6 +118,10 @@ bool is_on_device(const Elements& elements) {
          (routes.is_on_device(elements.dest, 0) || routes.is_on_device(elements.source, 0));
 }
 
+const RouteTable& routes_for(const Team& team, const Elements& elements) {
+  return is_on_device(elements) ? process_state.routes : team.world().routes();
+}
+
 }  // namespace
 
 Status barrier(const char* call, Team& team) {
@@ -143,8 +146,8 @@ Status broadcast(const Collective& collective, int root, pgas::RootsDest roots_d
   MEMSPAN_PASS(
       check(collective, "nelems", {bytes, bytes}, {"PE_root", static_cast<std::uint64_t>(root)}));
   if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(pgas::on_device::broadcast(team, call, elements.dest, elements.source,
-                                                    bytes, root, roots_dest));
+    return recorded.ends(pgas::broadcast_by_pull(team, process_state.routes, call, elements.dest,
+                                                 elements.source, bytes, root, roots_dest));
   return recorded.ends(
       pgas::broadcast(team, call, elements.dest, elements.source, bytes, root, roots_dest));
 }
@@ -157,10 +160,8 @@ Status collect(const Collective& collective) {
   require_symmetric(call, "dest", elements.dest, bytes);
   require_symmetric(call, "source", elements.source, bytes);
   MEMSPAN_PASS(compare(call, team));  // a member without elements needs no buffers
-  if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(
-        pgas::on_device::collect(team, call, elements.dest, elements.source, bytes));
-  return recorded.ends(pgas::collect(team, call, elements.dest, elements.source, bytes));
+  return recorded.ends(
+      pgas::collect(team, routes_for(team, elements), call, elements.dest, elements.source, bytes));
 }
 
 Status fcollect(const Collective& collective) {
@@ -169,8 +170,8 @@ Status fcollect(const Collective& collective) {
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(check(collective, "nelems", {capi::bytes_of(bytes, members(team)), bytes}));
   if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(
-        pgas::on_device::fcollect(team, call, elements.dest, elements.source, bytes));
+    return recorded.ends(pgas::fcollect_by_push(team, process_state.routes, call, elements.dest,
+                                                elements.source, bytes));
   return recorded.ends(pgas::fcollect(team, call, elements.dest, elements.source, bytes));
 }
 
@@ -180,10 +181,8 @@ Status alltoall(const Collective& collective) {
   const std::size_t bytes = bytes_of(collective);
   const std::size_t all = capi::bytes_of(bytes, members(team));
   MEMSPAN_PASS(check(collective, "nelems", {all, all}));
-  if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(
-        pgas::on_device::alltoall(team, call, elements.dest, elements.source, bytes));
-  return recorded.ends(pgas::alltoall(team, call, elements.dest, elements.source, bytes));
+  return recorded.ends(pgas::alltoall(team, routes_for(team, elements), call, elements.dest,
+                                      elements.source, bytes));
 }
 
 Status alltoalls(const Collective& collective, std::ptrdiff_t dest_stride,
@@ -194,12 +193,9 @@ Status alltoalls(const Collective& collective, std::ptrdiff_t dest_stride,
                     strided_bytes(collective, "sst", source_stride)};
   MEMSPAN_PASS(check(collective, "nelems", bytes, {"dst", static_cast<std::uint64_t>(dest_stride)},
                      {"sst", static_cast<std::uint64_t>(source_stride)}));
-  if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(pgas::on_device::alltoalls(team, call, elements.dest, elements.source,
-                                                    dest_stride, source_stride, elements.count,
-                                                    elements.bytes));
-  return recorded.ends(pgas::alltoalls(team, call, elements.dest, elements.source, dest_stride,
-                                       source_stride, elements.count, elements.bytes));
+  return recorded.ends(pgas::alltoalls(team, routes_for(team, elements), call, elements.dest,
+                                       elements.source, dest_stride, source_stride, elements.count,
+                                       elements.bytes));
 }
 
 Status reduce(const Collective& collective, const pgas::ReductionKernel& kernel) {
@@ -208,8 +204,8 @@ Status reduce(const Collective& collective, const pgas::ReductionKernel& kernel)
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(check(collective, "nreduce", {bytes, bytes}));
   if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(pgas::on_device::reduce(team, call, elements.dest, elements.source,
-                                                 elements.count, kernel));
+    return recorded.ends(
+        pgas::reduce_on_device(team, call, elements.dest, elements.source, elements.count, kernel));
   return recorded.ends(
       pgas::reduce(team, call, elements.dest, elements.source, elements.count, kernel));
 }
@@ -221,8 +217,8 @@ Status scan(const Collective& collective, pgas::ScanKind kind,
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(check(collective, "nelems", {bytes, bytes}));
   if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(pgas::on_device::scan(team, call, kind, elements.dest, elements.source,
-                                               elements.count, kernel));
+    return recorded.ends(pgas::scan_on_device(team, call, kind, elements.dest, elements.source,
+                                              elements.count, kernel));
   return recorded.ends(
       pgas::scan(team, call, kind, elements.dest, elements.source, elements.count, kernel));
 }

@@ -8,7 +8,7 @@
 #include "capi/access.h"
 #include "capi/polling.h"
 #include "observe/counters.h"
-#include "pgas/atomic.h"
+#include "pgas/rma.h"
 
 namespace memspan::capi {
 

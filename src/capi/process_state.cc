@@ -21,8 +21,8 @@
 #include "core/remedy.h"
 #include "observe/trace.h"
 #include "pgas/collective/collective.h"
-#include "pgas/order.h"
-#include "world/static_sharing.h"
+#include "pgas/rma.h"
+#include "world/host_memory.h"
 
 namespace memspan::capi {
 
@@ -57,7 +57,6 @@ void forget_job() {
   process_state.crowded_rank = -1;
   process_state.contexts->clear();
   process_state.teams->clear();
-  delete std::exchange(process_state.active_sets, nullptr);
   delete std::exchange(process_state.local_teams, nullptr);
   delete std::exchange(process_state.shared_team, nullptr);
   delete std::exchange(process_state.world_team, nullptr);
@@ -154,7 +153,6 @@ Status join(const Start& how) {
   apply_error_handler(*world);
   auto world_team = Team::world(*world);
   auto local_teams = std::make_unique<LocalTeams>(*world);
-  auto active_sets = std::make_unique<pgas::ActiveSets>(*world);
   MEMSPAN_TRY_ASSIGN(auto shared_team, world_team->split_mapped(how.what),
                      "making the team of shared memory");
   // Making that team was a barrier: all peers have shared theirs.
@@ -167,7 +165,6 @@ Status join(const Start& how) {
   process_state.is_forked = false;
   process_state.world_team = world_team.release();
   process_state.shared_team = shared_team.release();
-  process_state.active_sets = active_sets.release();
   process_state.local_teams = local_teams.release();
   process_state.has_links = pgas::has_links(world->routes());
   process_state.rank = world->rank();

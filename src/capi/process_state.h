@@ -13,7 +13,6 @@
 #include "capi/handle_table.h"
 #include "core/clock.h"
 #include "core/status.h"
-#include "pgas/active_sets.h"
 #include "pgas/local_teams.h"
 #include "pgas/team.h"
 #include "world/membership.h"
@@ -48,7 +47,6 @@ struct ProcessState {
   World* world = nullptr;
   Team* world_team = nullptr;
   Team* shared_team = nullptr;  // the peers of this host
-  pgas::ActiveSets* active_sets = nullptr;
   LocalTeams* local_teams = nullptr;
   // Made at the first start and kept, so that handles of a job that is over stay stale.
   TeamTable* teams = nullptr;  // those that were split off

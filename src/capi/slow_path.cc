@@ -6,7 +6,7 @@
 #include "capi/fast_atomic.h"
 #include "capi/fast_rma.h"
 #include "observe/recorded_call.h"
-#include "pgas/atomic.h"
+#include "pgas/rma.h"
 
 namespace memspan::capi {
 

@@ -121,3 +121,11 @@ class [[nodiscard]] Result {
   auto result = (expression);                                       \
   if (!result.is_ok()) return result.status().annotate(doing);      \
   declaration = std::move(result).value()
+
+// MEMSPAN_PASS_ASSIGN(Fd fd, open_it()): like MEMSPAN_TRY_ASSIGN, for a complete message.
+#define MEMSPAN_PASS_ASSIGN(declaration, ...) \
+  MEMSPAN_PASS_ASSIGN_(MEMSPAN_CONCAT(memspan_result_, __LINE__), declaration, __VA_ARGS__)
+#define MEMSPAN_PASS_ASSIGN_(result, declaration, ...) \
+  auto result = (__VA_ARGS__);                         \
+  if (!result.is_ok()) return result.status();         \
+  declaration = std::move(result).value()

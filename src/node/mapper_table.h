@@ -12,13 +12,6 @@
 //               member is stopped: each later piece that this member copies finds another number.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-
-#include "core/clock.h"
-#include "core/fd.h"
-#include "core/pages.h"
-#include "core/status.h"
 #include "device/reservation.h"
 #include "node/event_count.h"
 

@@ -2,10 +2,8 @@
 #include "world/linked_peers.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <utility>
-
+#include "core/bytes.h"
 #include "core/log.h"
 
 namespace memspan {
@@ -17,6 +15,39 @@ constexpr auto kPatienceWithWatch = std::chrono::milliseconds(500);
 constexpr auto kPatienceWithNode = std::chrono::milliseconds(100);
 
 }  // namespace
+
+std::string Introduction::encode() const {
+  ByteWriter out;
+  out.u32(static_cast<std::uint32_t>(process));
+  out.u64(heap_bytes);
+  out.u32(commit_mode);
+  out.u64(program);
+  out.text(address);
+  out.text(heap ? heap->encode() : std::string());
+  out.text(data ? data->encode() : std::string());
+  return out.take();
+}
+
+Result<Introduction> Introduction::decode(std::string_view bytes) {
+  ByteReader in(bytes);
+  Introduction read;
+  read.process = static_cast<std::int32_t>(in.u32());
+  read.heap_bytes = in.u64();
+  read.commit_mode = in.u32();
+  read.program = in.u64();
+  read.address = in.text();
+  const std::string_view heap = in.text();
+  const std::string_view data = in.text();
+  if (!in.is_finished())
+    return Status(Code::kInvalidArgument, "what a process says of itself cannot be read");
+  if (!heap.empty()) {
+    MEMSPAN_TRY_ASSIGN(read.heap, RemoteRegion::decode(heap), "reading where a heap is");
+  }
+  if (!data.empty()) {
+    MEMSPAN_TRY_ASSIGN(read.data, RemoteRegion::decode(data), "reading where variables are");
+  }
+  return read;
+}
 
 Result<std::unique_ptr<LinkedPeers>> LinkedPeers::make(const Membership& membership,
                                                        WaitContext& waiting, Messages& messages,
@@ -139,12 +170,12 @@ Status LinkedPeers::connect(Which which) {
   for (int peer = 0; peer < membership_.size; ++peer) {
     if (peer == membership_.rank) continue;
     if (which == Which::kOtherNodes && nodes.share_node(peer, membership_.rank)) continue;
-    Introduction& its = introductions_[static_cast<std::size_t>(peer)];
+    Introduction& its = introductions_[peer];
     MEMSPAN_TRY_ASSIGN(
-        links_[static_cast<std::size_t>(peer)],
+        links_[peer],
         transport_->connect({peer, nodes.describe(peer), std::exchange(its.address, {})}),
         fmt::format("connecting to {}", nodes.describe(peer)));
-    Link& link = *links_[static_cast<std::size_t>(peer)];
+    Link& link = *links_[peer];
     if (its.heap) MEMSPAN_TRY(link.attach(*its.heap), nodes.describe(peer));
     if (its.data) MEMSPAN_TRY(link.attach(*its.data), nodes.describe(peer));
   }
@@ -158,8 +189,7 @@ void LinkedPeers::note_arrivals() {
   for (int peer = 0; peer < membership_.size; ++peer) {
     if (membership_.nodes.share_node(peer, membership_.rank)) continue;
     PeerSlot& slot = membership_.segment->peer(peer);
-    slot.pid.store(introductions_[static_cast<std::size_t>(peer)].process,
-                   std::memory_order_relaxed);
+    slot.pid.store(introductions_[peer].process, std::memory_order_relaxed);
     PeerState before = PeerState::kAbsent;
     slot.state.compare_exchange_strong(before, PeerState::kJoined, std::memory_order_acq_rel);
   }
@@ -167,19 +197,19 @@ void LinkedPeers::note_arrivals() {
 }
 
 const RemoteRegion* LinkedPeers::heap_of(int peer) const {
-  const auto& heap = introductions_[static_cast<std::size_t>(peer)].heap;
+  const auto& heap = introductions_[peer].heap;
   return heap ? &*heap : nullptr;
 }
 
 const RemoteRegion* LinkedPeers::data_of(int peer) const {
-  const Introduction& its = introductions_[static_cast<std::size_t>(peer)];
-  const Introduction& mine = introductions_[static_cast<std::size_t>(membership_.rank)];
+  const Introduction& its = introductions_[peer];
+  const Introduction& mine = introductions_[membership_.rank];
   return its.data && its.program == mine.program ? &*its.data : nullptr;
 }
 
 template <typename Send>
 Status LinkedPeers::send(int peer, Send send_over) {
-  has_messages_[static_cast<std::size_t>(peer)].store(true, std::memory_order_relaxed);
+  has_messages_[peer].store(true, std::memory_order_relaxed);
   Link* const to = link(peer);
   if (to == nullptr)
     return {Code::kInternal, fmt::format("{} has no link", membership_.nodes.describe(peer))};
@@ -193,7 +223,7 @@ void LinkedPeers::tell(const Notice& notice) {
 void LinkedPeers::flush(const Deadline& deadline) {
   OperationContext operations;
   for (int peer = 0; peer < membership_.size; ++peer) {
-    if (!has_messages_[static_cast<std::size_t>(peer)].exchange(false)) continue;
+    if (!has_messages_[peer].exchange(false)) continue;
     operations.set_limit(deadline.remaining());
     // One that is gone needs no message any more.
     if (Link* const to = link(peer); to != nullptr)
@@ -247,8 +277,8 @@ void LinkedPeers::repeat_ends() {
 
 // `dead` had ended, so no PE misses it, but ends that it had to pass on may be lost.
 void LinkedPeers::ask_for_ends(int dead) {
-  if (dead >= membership_.size || has_repeated_[static_cast<std::size_t>(dead)]) return;
-  has_repeated_[static_cast<std::size_t>(dead)] = true;
+  if (dead >= membership_.size || has_repeated_[dead]) return;
+  has_repeated_[dead] = true;
   tell({Notice::Kind::kRepeatEnds, dead});
   repeat_ends();
 }
@@ -299,8 +329,8 @@ void LinkedPeers::keep_in_touch() {
   for (int index = 0; nodes.peer_of(own, index) != membership_.rank; ++index)
     if (!waiting_.is_gone(nodes.peer_of(own, index))) return;
   for (const int peer : notice_routes().watched()) {
-    if (has_greeted_[static_cast<std::size_t>(peer)]) continue;
-    has_greeted_[static_cast<std::size_t>(peer)] = true;
+    if (has_greeted_[peer]) continue;
+    has_greeted_[peer] = true;
     const Notice greeting{Notice::Kind::kGreeting, membership_.rank};
     if (!messages_.send(peer, greeting.key(), greeting.bytes()).is_ok()) handle_loss(peer);
   }

@@ -6,21 +6,29 @@
 // A job whose PEs are all mapped has none, and so no thread and no socket.
 #pragma once
 
-#include <atomic>
-#include <memory>
-#include <vector>
-
-#include "core/status.h"
 #include "memory/static_segment.h"
-#include "node/wait.h"
 #include "transport/message/message_transport.h"
-#include "world/exchange.h"
-#include "world/introduction.h"
 #include "world/membership.h"
-#include "world/messages.h"
 #include "world/notices.h"
 
 namespace memspan {
+
+// A PE's message to all others at join, if some of them are reached by links: its address, its
+// regions, and the values that must be equal everywhere.
+
+// A value.
+struct Introduction {
+  std::int32_t process = 0;
+  std::uint64_t heap_bytes = 0;
+  std::uint32_t commit_mode = 0;
+  std::uint64_t program = 0;  // StaticSegment::identity; 0: its variables are not symmetric
+  std::string address;        // Transport::address()
+  std::optional<RemoteRegion> heap;
+  std::optional<RemoteRegion> data;  // the static symmetric segment
+
+  std::string encode() const;
+  static Result<Introduction> decode(std::string_view bytes);
+};
 
 inline constexpr std::uint32_t kHeapRegion = 1;
 inline constexpr std::uint32_t kStaticRegion = 2;
@@ -46,7 +54,7 @@ class LinkedPeers {
   LinkedPeers& operator=(const LinkedPeers&) = delete;
 
   // Null for a PE that needs none, and for this process.
-  Link* link(int peer) const { return links_[static_cast<std::size_t>(peer)].get(); }
+  Link* link(int peer) const { return links_[peer].get(); }
   const RemoteRegion* heap_of(int peer) const;
   // Null when the PE runs another program or its variables are not symmetric.
   const RemoteRegion* data_of(int peer) const;

@@ -24,7 +24,7 @@ Status Messages::send(int peer, const MessageKey& key, std::span<const std::byte
 
 Status Messages::deliver(int from, const MessageTag& tag, Buffer bytes) {
   const auto kind = static_cast<MessageKind>(tag.kind);
-  if (kind < MessageKind::kNotice || kind > MessageKind::kPoint)
+  if (kind < MessageKind::kNotice || kind > MessageKind::kData)
     return {Code::kInvalidArgument, fmt::format("a message of kind {}", tag.kind)};
   if (kind == MessageKind::kNotice) {
     if (on_notice_) on_notice_(from, tag.id, tag.sequence, bytes);
@@ -61,10 +61,6 @@ std::optional<Buffer> Messages::poll(int from, const MessageKey& key) {
     arrived.more->pop_front();
   }
   return taken;
-}
-
-Result<Buffer> Messages::receive(const char* what, int from, const MessageKey& key) {
-  return receive(what, from, key, [&] { return waiting_.is_gone(from) ? from : -1; });
 }
 
 void Messages::discard(MessageKind kind, std::uint64_t id) {

@@ -8,18 +8,11 @@
 //                                        +-> the handler of notices, which are never in the table
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <deque>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <span>
 #include <unordered_map>
 
 #include "core/buffer.h"
 #include "core/mutex.h"
-#include "core/status.h"
 #include "node/wait.h"
 #include "transport/link.h"
 
@@ -29,7 +22,6 @@ enum class MessageKind : std::uint64_t {
   kNotice = 1,   // World's own: deaths, ends, requests to end the job
   kBarrier = 2,  // lines of a team's barrier; id: the team
   kData = 3,     // a collective's data; id: the team
-  kPoint = 4,    // point-to-point of groups; id: the group
 };
 
 // Names a message of one sender. Several with the same key are received in the order of sending.
@@ -71,9 +63,8 @@ class Messages {
   // waits.
   Status send(int peer, const MessageKey& key, std::span<const std::byte> bytes);
 
-  // Waits for a message of `from` as wait_for() does. kPeerLost if `from` is gone and has sent
-  // none; `what` names the call. The second form ends with kPeerLost if lost() returns a PE.
-  Result<Buffer> receive(const char* what, int from, const MessageKey& key);
+  // Waits for a message of `from` as wait_for() does. kPeerLost if lost() returns a PE; `what` names
+  // the call.
   template <typename Lost>
   Result<Buffer> receive(const char* what, int from, const MessageKey& key, Lost lost) {
     const ProgressTurn turn(waiting_.engine);

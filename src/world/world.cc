@@ -4,17 +4,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <iterator>
 
 #include "core/check.h"
 #include "core/environment.h"
 #include "device/choice.h"
-#include "memory/address_plan.h"
-#include "node/futex.h"
+#include "node/event_count.h"
 #include "observe/trace.h"
-#include "transport/registry.h"
-#include "world/static_sharing.h"
 
 namespace memspan {
 namespace {
@@ -190,7 +186,7 @@ void World::fill_table() {
   std::byte* mine = internal_area(rank());
   routes_.resize(static_cast<std::size_t>(size()));
   for (int peer = 0; peer < size(); ++peer) {
-    Route& route = routes_[static_cast<std::size_t>(peer)];
+    Route& route = routes_[peer];
     if (is_near(peer)) route.slot = &membership_.segment->peer(peer);
     route.link = linked_ == nullptr ? nullptr : linked_->link(peer);
     if (route.link == nullptr)
@@ -232,7 +228,7 @@ Status World::connect_static_segments() {
   if (static_segment_.is_empty()) return Status::ok();
   data_routes_.resize(static_cast<std::size_t>(size()));
   for (int peer = 0; peer < size(); ++peer) {
-    if (routes_[static_cast<std::size_t>(peer)].link != nullptr)
+    if (routes_[peer].link != nullptr)
       connect_far_segment(peer);
     else
       MEMSPAN_TRY(connect_near_segment(peer), fmt::format("the variables of PE {}", peer));
@@ -261,14 +257,14 @@ Status World::make_device_heap(const Exchange& exchange) {
 }
 
 void World::connect_far_segment(int peer) {
-  Route& route = data_routes_[static_cast<std::size_t>(peer)];
-  route.slot = routes_[static_cast<std::size_t>(peer)].slot;
+  Route& route = data_routes_[peer];
+  route.slot = routes_[peer].slot;
   route.region = linked_->data_of(peer);
   if (route.region != nullptr) route.link = linked_->link(peer);
 }
 
 Status World::connect_near_segment(int peer) {
-  Route& route = data_routes_[static_cast<std::size_t>(peer)];
+  Route& route = data_routes_[peer];
   route.slot = &membership_.segment->peer(peer);
   if (peer == rank()) route.delta = 0;
   // Pairs with the release in share_static_segment().

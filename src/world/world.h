@@ -5,30 +5,10 @@
 // the job needs on this side. Destroying it leaves the job, properly only after leave().
 #pragma once
 
-#include <cstddef>
-#include <memory>
-#include <optional>
-#include <string>
-
-#include "core/clock.h"
-#include "core/mutex.h"
-#include "core/status.h"
 #include "memory/address_plan.h"
-#include "memory/allocator.h"
-#include "memory/static_segment.h"
-#include "memory/symmetric_heap.h"
-#include "node/segment.h"
-#include "node/wait.h"
-#include "observe/counters.h"
 #include "transport/registry.h"
 #include "world/device_heap.h"
-#include "world/device_routes.h"
-#include "world/heap_size.h"
-#include "world/linked_peers.h"
-#include "world/membership.h"
-#include "world/messages.h"
-#include "world/node_map.h"
-#include "world/route.h"
+#include "world/host_memory.h"
 
 namespace memspan {
 
@@ -68,7 +48,7 @@ class World {
   const RouteTable& program_routes() const {
     return device_routes_ == nullptr ? table_ : device_routes_->table();
   }
-  const Route& route(int peer) const { return routes_[static_cast<std::size_t>(peer)]; }
+  const Route& route(int peer) const { return routes_[peer]; }
   WaitContext& waiting() { return waiting_; }
   SymmetricHeap& heap() { return *heap_; }
   // Publishes the current use of the heap to tools that watch.

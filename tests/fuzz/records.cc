@@ -16,7 +16,7 @@
 #include "net/trusted_networks.h"
 #include "store/store_address.h"
 #include "transport/region.h"
-#include "world/introduction.h"
+#include "world/linked_peers.h"
 
 namespace memspan {
 namespace {

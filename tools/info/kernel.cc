@@ -15,7 +15,7 @@
 #include "core/pages.h"
 #include "device/host/write_hold.h"
 #include "info/gather.h"
-#include "node/pidfd.h"
+#include "node/process.h"
 
 namespace memspan::info {
 namespace {

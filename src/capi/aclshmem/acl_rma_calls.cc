@@ -7,7 +7,7 @@
 #include "capi/aclshmem/types.def"
 #include "capi/fast_atomic.h"
 #include "capi/strided.h"
-#include "pgas/order.h"
+#include "pgas/rma.h"
 
 namespace memspan::capi {
 namespace {
@@ -27,7 +27,7 @@ void put_signal(const char* call, void* dest, const void* source, std::size_t by
   put<1>(call, dest, source, bytes, pe);
   // Quiet, since an atomic may overtake a put.
   if (process_state.has_links) require(call, pgas::quiet_links(process_state.routes));
-  // Both are release stores at least (pgas/atomic.h).
+  // Both are release stores at least (pgas/rma.h).
   if (signal.op == ACLSHMEM_SIGNAL_SET)
     change_atomic<AtomicKind::kSet>(call, word, signal.value, pe);
   else

@@ -9,7 +9,7 @@
 #include "capi/wait_sets.h"
 #include "device/choice.h"
 #include "device/host/copy.h"
-#include "pgas/atomic.h"
+#include "pgas/rma.h"
 
 namespace memspan::capi {
 namespace {

@@ -17,7 +17,6 @@
 #include "capi/process_state.h"
 #include "core/cpu.h"
 #include "pgas/collective/collective.h"
-#include "pgas/device_memory.h"
 #include "pgas/symmetric_memory.h"
 
 namespace memspan::capi {

@@ -12,7 +12,7 @@
 #include "capi/failures.h"
 #include "capi/fast_atomic.h"
 #include "capi/smem/stream_table.h"
-#include "pgas/order.h"
+#include "pgas/rma.h"
 
 namespace memspan::capi {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "capi/store_security.h"
 #include "core/random.h"
-#include "world/unique_id_endpoint.h"
+#include "world/membership.h"
 
 namespace memspan::capi {
 namespace {

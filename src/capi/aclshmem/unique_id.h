@@ -15,7 +15,7 @@ namespace memspan::capi {
 
 bool is_unique_id_text(std::string_view text);
 
-// Opens the store (world/unique_id_endpoint.h says where) and keeps it for take_unique_id().
+// Opens the store (world/membership.h says where) and keeps it for take_unique_id().
 // kNotSupported when the text is longer than `most` bytes.
 Result<std::string> open_unique_id(std::size_t most);
 

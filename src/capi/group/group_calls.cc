@@ -17,8 +17,8 @@
 #include "capi/smem/result.h"
 #include "core/caught.h"
 #include "observe/recorded_call.h"
-#include "pgas/group/collectives.h"
 #include "pgas/group/point_to_point.h"
+#include "pgas/group/process_group.h"
 #include "pgas/group/shared_pages.h"
 
 namespace memspan::capi {

@@ -20,7 +20,7 @@
 #include "core/lifetime.h"
 #include "device/host/grid.h"
 #include "device/stream.h"
-#include "pgas/order.h"
+#include "pgas/rma.h"
 
 #define MEMSPAN_EXPORT extern "C" __attribute__((visibility("default")))
 

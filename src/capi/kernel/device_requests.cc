@@ -8,7 +8,7 @@
 #include "capi/aclshmem/teams.h"
 #include "capi/collective_calls.h"
 #include "capi/failures.h"
-#include "pgas/order.h"
+#include "pgas/rma.h"
 
 namespace memspan::capi {
 namespace {

@@ -25,7 +25,7 @@ Team* set_team(const char* call, const ActiveSet& set) {
   require_host_word(call, "pSync", set.sync);
   if (set.log_stride < 0 || set.log_stride > 30)
     end_for_bad_number(call, "logPE_stride", set.log_stride, 0, 30);
-  const auto team = process_state.active_sets->find_or_make(
+  const auto team = process_state.local_teams->active_set(
       call, TeamShape{set.start, 1 << set.log_stride, set.size}, set.sync);
   return require(call, team.status()) ? *team : nullptr;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fence and quiet, and the two barriers of all PEs. Mapped memory needs one instruction, whatever
 // the context; links that the context used since its last quiet are asked.
-#include "pgas/order.h"
+#include "pgas/rma.h"
 
 #include <atomic>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals, with and without a put.
-#include "pgas/signal.h"
+#include "pgas/rma.h"
 
 #include "capi/access.h"
 #include "capi/openshmem/handles.h"

@@ -7,8 +7,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "node/process_end.h"
-#include "node/process_identity.h"
+#include "node/process.h"
 
 namespace memspan::blocks {
 namespace {

@@ -4,10 +4,6 @@
 // `what` names the call in messages.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
-#include "core/status.h"
 #include "pgas/reduction/kernels.h"
 #include "pgas/team.h"
 
@@ -22,17 +18,26 @@ Status sync(Team& team, const char* what);
 enum class RootsDest { kWritten, kLeft };
 Status broadcast(Team& team, const char* what, void* dest, const void* source, std::size_t bytes,
                  int root, RootsDest roots_dest = RootsDest::kWritten);
+
 // Member i's `bytes` bytes to every member's dest + i * bytes.
 Status fcollect(Team& team, const char* what, void* dest, const void* source, std::size_t bytes);
+
+// These use the routes of `table`: World::routes(), or World::program_routes() if dest or source is
+// memory of a device. The first two do what broadcast() and fcollect() do with large data.
+Status broadcast_by_pull(Team& team, const RouteTable& table, const char* what, void* dest,
+                         const void* source, std::size_t bytes, int root, RootsDest roots_dest);
+Status fcollect_by_push(Team& team, const RouteTable& table, const char* what, void* dest,
+                        const void* source, std::size_t bytes);
 // As fcollect, with a size of its own for each member, one after the other.
-Status collect(Team& team, const char* what, void* dest, const void* source, std::size_t bytes);
+Status collect(Team& team, const RouteTable& table, const char* what, void* dest,
+               const void* source, std::size_t bytes);
 // Block j of member i to block i of member j.
-Status alltoall(Team& team, const char* what, void* dest, const void* source,
-                std::size_t block_bytes);
+Status alltoall(Team& team, const RouteTable& table, const char* what, void* dest,
+                const void* source, std::size_t block_bytes);
 // As alltoall with elements of `element_bytes` at strides counted in elements.
-Status alltoalls(Team& team, const char* what, void* dest, const void* source,
-                 std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride, std::size_t count,
-                 std::size_t element_bytes);
+Status alltoalls(Team& team, const RouteTable& table, const char* what, void* dest,
+                 const void* source, std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
+                 std::size_t count, std::size_t element_bytes);
 
 // Element-wise over all members' sources, in member order, so that the result is the same bits on
 // every member; dest may be source.
@@ -44,5 +49,11 @@ Status reduce(Team& team, const char* what, void* dest, const void* source, std:
 enum class ScanKind { kInclusive, kExclusive };
 Status scan(Team& team, const char* what, ScanKind kind, void* dest, const void* source,
             std::size_t count, const ReductionKernel& kernel);
+
+// The same where dest or source is memory of a device.
+Status reduce_on_device(Team& team, const char* what, void* dest, const void* source,
+                        std::size_t count, const ReductionKernel& kernel);
+Status scan_on_device(Team& team, const char* what, ScanKind kind, void* dest, const void* source,
+                      std::size_t count, const ReductionKernel& kernel);
 
 }  // namespace memspan::pgas

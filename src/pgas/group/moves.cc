@@ -4,21 +4,12 @@
 // want the data read it there.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "pgas/group/call.h"
-#include "pgas/group/collectives.h"
 
 namespace memspan::pgas {
 namespace {
-
-Status check_root(const ProcessGroup& group, int root) {
-  if (root >= 0 && root < group.size()) return Status::ok();
-  return {Code::kInvalidArgument,
-          fmt::format("the root is {}, allowed are 0 to {}", root, group.size() - 1)};
-}
 
 // A whole number of cache lines of the buffer for each member, behind the `first` bytes.
 Slots cut_buffer(const ProcessGroup& group, std::size_t first) {
@@ -83,6 +74,32 @@ std::size_t largest(const ProcessGroup& group) {
   return most;
 }
 
+// The values of all members, for the root, or without one for all.
+Status gather(ProcessGroup& group, const CallSignature& signature, void* const results[],
+              const void* values) {
+  const std::size_t bytes = signature.bytes;
+  const bool is_for_all = signature.root < 0;
+  const bool is_reader = is_for_all || group.rank() == signature.root;
+  ResultWriter write(bytes * static_cast<std::size_t>(group.size()));
+  return in_steps(
+      group, signature, pieces_of(bytes, kPipelineBytes),
+      [&](std::size_t step) {
+        const Piece piece = piece_of(bytes, kPipelineBytes, step);
+        if (is_for_all)
+          group.give_all(0, at(values, piece.begin), piece.bytes);
+        else if (!is_reader)
+          group.give_buffer(signature.root, at(values, piece.begin), piece.bytes);
+      },
+      [&](std::size_t step) {
+        if (!is_reader) return;
+        const Piece piece = piece_of(bytes, kPipelineBytes, step);
+        write(at(results[group.rank()], piece.begin), at(values, piece.begin), piece.bytes);
+        for (int i = 1; i < group.size(); ++i)
+          write(at(results[other(group, i)], piece.begin), group.buffer_of(other(group, i)),
+                piece.bytes);
+      });
+}
+
 }  // namespace
 
 Status group_barrier(ProcessGroup& group) {
@@ -123,42 +140,13 @@ Status group_broadcast(ProcessGroup& group, void* values, std::size_t bytes, int
 
 Status group_all_gather(ProcessGroup& group, void* const results[], const void* values,
                         std::size_t bytes) {
-  ResultWriter write(bytes * static_cast<std::size_t>(group.size()));
-  return in_steps(
-      group, {GroupCall::kAllGather, bytes}, pieces_of(bytes, kPipelineBytes),
-      [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, kPipelineBytes, step);
-        group.give_all(0, at(values, piece.begin), piece.bytes);
-      },
-      [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, kPipelineBytes, step);
-        write(at(results[group.rank()], piece.begin), at(values, piece.begin), piece.bytes);
-        for (int i = 1; i < group.size(); ++i)
-          write(at(results[other(group, i)], piece.begin), group.buffer_of(other(group, i)),
-                piece.bytes);
-      });
+  return gather(group, {GroupCall::kAllGather, bytes}, results, values);
 }
 
 Status group_gather(ProcessGroup& group, void* const results[], const void* values,
                     std::size_t bytes, int root) {
   MEMSPAN_PASS(check_root(group, root));
-  const bool is_root = group.rank() == root;
-  ResultWriter write(bytes * static_cast<std::size_t>(group.size()));
-  return in_steps(
-      group, {GroupCall::kGather, bytes, root}, pieces_of(bytes, kPipelineBytes),
-      [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, kPipelineBytes, step);
-        if (is_root) return;
-        group.give_buffer(root, at(values, piece.begin), piece.bytes);
-      },
-      [&](std::size_t step) {
-        if (!is_root) return;
-        const Piece piece = piece_of(bytes, kPipelineBytes, step);
-        write(at(results[root], piece.begin), at(values, piece.begin), piece.bytes);
-        for (int i = 1; i < group.size(); ++i)
-          write(at(results[other(group, i)], piece.begin), group.buffer_of(other(group, i)),
-                piece.bytes);
-      });
+  return gather(group, {GroupCall::kGather, bytes, root}, results, values);
 }
 
 Status group_scatter(ProcessGroup& group, void* result, const void* const values[],

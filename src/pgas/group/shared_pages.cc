@@ -3,18 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <atomic>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "core/agreement.h"
-#include "core/fd.h"
-#include "device/huge_pages.h"
-#include "device/mapped_commit.h"
 #include "pgas/group/call.h"
-#include "pgas/group/collectives.h"
 
 namespace memspan::pgas {
 namespace {
@@ -47,7 +36,7 @@ Status check_contributions(const std::vector<Contribution>& all) {
 // The member publishes it until the next barrier.
 Result<Reservation> map_contribution(Membership& membership, int member,
                                      const Contribution& contribution, Deadline deadline) {
-  const MemberAddress& from = membership.members[static_cast<std::size_t>(member)];
+  const MemberAddress& from = membership.members[member];
   const std::string doing = fmt::format("mapping the memory of member {}", member);
   MEMSPAN_TRY_ASSIGN(FetchedDescriptors fetched,
                      membership.broker->fetch_and_wait(
@@ -64,28 +53,6 @@ Result<Reservation> map_contribution(Membership& membership, int member,
   MEMSPAN_TRY_ASSIGN(const CommitSettings settings, CommitSettings::from_environment(), doing);
   if (settings.may_be_huge) advise_huge(range.base(), range.bytes());
   return range;
-}
-
-Result<std::vector<std::string>> gather_texts(ProcessGroup& group, const std::string& mine) {
-  const auto members = static_cast<std::size_t>(group.size());
-  const auto gather = [&](const void* values, void* results, std::size_t bytes) {
-    std::vector<void*> places(members);
-    for (std::size_t member = 0; member < members; ++member)
-      places[member] = at(results, member * bytes);
-    return group_all_gather(group, places.data(), values, bytes);
-  };
-  const std::size_t size = mine.size();
-  std::vector<std::size_t> sizes(members);
-  MEMSPAN_PASS(gather(&size, sizes.data(), sizeof size));
-  const std::size_t most = *std::max_element(sizes.begin(), sizes.end());
-  std::string padded = mine;
-  padded.resize(most);
-  std::string all(members * most, '\0');
-  MEMSPAN_PASS(gather(padded.data(), all.data(), most));
-  std::vector<std::string> texts;
-  for (std::size_t member = 0; member < members; ++member)
-    texts.push_back(all.substr(member * most, sizes[member]));
-  return texts;
 }
 
 // Lets the members fetch a descriptor as long as it lives.
@@ -163,22 +130,20 @@ Status MappedPages::map(ProcessGroup& group, std::optional<SharedPlace> mine, vo
   MEMSPAN_PASS(checked_barrier(group, {GroupCall::kMap}, &own, sizeof own));
   std::vector<Contribution> all(static_cast<std::size_t>(group.size()));
   for (int member = 0; member < group.size(); ++member)
-    read_call_data(group, member, &all[static_cast<std::size_t>(member)], sizeof(Contribution));
+    read_call_data(group, member, &all[member], sizeof(Contribution));
   MEMSPAN_PASS(check_contributions(all));
 
   std::vector<Reservation> ranges;
   Status status;
   for (int member = 0; member < group.size() && status.is_ok(); ++member) {
     if (member == group.rank()) continue;
-    auto range =
-        map_contribution(membership, member, all[static_cast<std::size_t>(member)], deadline);
+    auto range = map_contribution(membership, member, all[member], deadline);
     if (range.is_ok())
       ranges.push_back(std::move(range).value());
     else
       status = range.status();
   }
-  MEMSPAN_PASS(
-      agree([&](const std::string& text) { return gather_texts(group, text); }, status, "member"));
+  MEMSPAN_PASS(agree(exchange_by_barriers(group.team(), "map"), status, "member"));
 
   MutexLock lock(mutex_);
   auto range = ranges.begin();

@@ -10,14 +10,12 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#include <immintrin.h>
 #pragma GCC diagnostic pop
 #endif
 
 #include <cstddef>
 #include <cstdint>
 
-#include "pgas/reduction/instructions.h"
 #include "pgas/reduction/narrow_floats.h"
 #include "pgas/reduction/wide_kernels.h"
 

@@ -13,7 +13,7 @@
 #include "core/mutex.h"
 #include "transport/message/socket/socket_carrier.h"
 #include "transport/message/ucx/ucx_carrier.h"
-#include "world/encrypted_carrier.h"
+#include "world/carrier_choice.h"
 
 namespace memspan::contract {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "world/introduction.h"
+#include "world/linked_peers.h"
 
 #include <gtest/gtest.h>
 

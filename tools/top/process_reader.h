@@ -3,15 +3,10 @@
 // memfd in /proc/PID/fd, which the kernel shows only to its user and to root.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "node/segment.h"
-#include "observe/counters_reader.h"
+#include "observe/metrics.h"
 
 namespace memspan {
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/pidfd.h"
+#include "node/process.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <sstream>
 
 #include "core/mutex.h"
 
@@ -50,6 +54,21 @@ Status make_end_pipe(EndPipe& pipe) MEMSPAN_REQUIRES(pipe.mutex) {
   return Status::ok();
 }
 
+// "PROCESS (NAME) STATE PARENT ... THREADS ...". A first thread that has ended is a zombie while
+// others run.
+bool is_zombie(pid_t process) {
+  constexpr int kFromStateToThreads = 16;
+  std::ifstream stat(fmt::format("/proc/{}/stat", process));
+  std::string text;
+  std::getline(stat, text);
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  char state = 0;
+  long field = 0;
+  fields >> state;
+  for (int i = 0; i <= kFromStateToThreads; ++i) fields >> field;
+  return state == 'Z' && field <= 1;
+}
+
 }  // namespace
 
 Result<Fd> open_pidfd(pid_t process) {
@@ -67,6 +86,26 @@ Result<Fd> open_own_end() {
   Fd end = duplicate(pipe.read_end.get());
   if (!end.is_valid()) return Status::from_errno("duplicating a descriptor");
   return end;
+}
+
+bool has_ended(pid_t process) {
+  if (kill(process, 0) != 0 && errno == ESRCH) return true;
+  const auto descriptor = open_pidfd(process);
+  if (!descriptor.is_ok()) return (kill(process, 0) != 0 && errno == ESRCH) || is_zombie(process);
+  pollfd ended{descriptor->get(), POLLIN, 0};
+  return poll(&ended, 1, 0) == 1;  // also of a zombie
+}
+
+ProcessIdentity ProcessIdentity::own() {
+  struct stat info {};
+  const bool is_known = stat("/proc/self/ns/pid", &info) == 0;
+  return {getpid(), is_known ? static_cast<std::int64_t>(info.st_ino) : 0};
+}
+
+bool ProcessIdentity::may_be(pid_t seen) const {
+  const ProcessIdentity here = own();
+  const bool is_comparable = here.pid_namespace != 0 && here.pid_namespace == pid_namespace;
+  return !is_comparable || process == seen;
 }
 
 }  // namespace memspan

@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/process_reader.h"
+#include "top/process_reader.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <string_view>
-#include <utility>
-
-#include "core/fd.h"
 
 namespace memspan {
+
+// A memfd of another process, mapped to read.
+struct CountersWindow {
+  struct Unmap {
+    std::size_t bytes;
+    void operator()(void* place) const { munmap(place, bytes); }
+  };
+  std::unique_ptr<void, Unmap> mapped;
+  std::uint64_t number;  // of the file
+};
+
 namespace {
 
 constexpr std::string_view kCountersLink = "/memfd:memspan-counters (deleted)";
@@ -48,46 +53,19 @@ std::string first_bytes_of(const std::string& path) {
   return length < 0 ? std::string() : std::string(text, static_cast<std::size_t>(length));
 }
 
-}  // namespace
-
-// A memfd of another process, mapped to read. Move-only.
-class CountersWindow {
- public:
-  static std::optional<CountersWindow> open(const std::string& path, std::size_t least_bytes) {
-    // The owner may have replaced the file by a FIFO: O_NONBLOCK does not wait for it.
-    const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    struct stat status {};
-    if (!file.is_valid() || fstat(file.get(), &status) != 0) return std::nullopt;
-    // Memory that its owner could shrink would end us when we read it.
-    const int seals = fcntl(file.get(), F_GET_SEALS);
-    const auto bytes = static_cast<std::size_t>(status.st_size);
-    if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || bytes < least_bytes) return std::nullopt;
-    void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.get(), 0);
-    if (mapped == MAP_FAILED) return std::nullopt;
-    return CountersWindow(mapped, bytes, static_cast<std::uint64_t>(status.st_ino));
-  }
-  CountersWindow(CountersWindow&& other) noexcept
-      : mapped_(std::exchange(other.mapped_, nullptr)),
-        bytes_(other.bytes_),
-        number_(other.number_) {}
-  CountersWindow& operator=(CountersWindow&&) = delete;
-  ~CountersWindow() {
-    if (mapped_ != nullptr) munmap(mapped_, bytes_);
-  }
-
-  const void* begin() const { return mapped_; }
-  std::size_t bytes() const { return bytes_; }
-  std::uint64_t number() const { return number_; }
-
- private:
-  CountersWindow(void* mapped, std::size_t bytes, std::uint64_t number)
-      : mapped_(mapped), bytes_(bytes), number_(number) {}
-  void* mapped_;
-  std::size_t bytes_;
-  std::uint64_t number_;
-};
-
-namespace {
+std::optional<CountersWindow> open_window(const std::string& path, std::size_t least_bytes) {
+  // The owner may have replaced the file by a FIFO: O_NONBLOCK does not wait for it.
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  if (!file.is_valid() || fstat(file.get(), &status) != 0) return std::nullopt;
+  // Memory that its owner could shrink would end us when we read it.
+  const int seals = fcntl(file.get(), F_GET_SEALS);
+  const auto bytes = static_cast<std::size_t>(status.st_size);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || bytes < least_bytes) return std::nullopt;
+  void* const mapped = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file.get(), 0);
+  if (mapped == MAP_FAILED) return std::nullopt;
+  return CountersWindow{{mapped, {bytes}}, status.st_ino};
+}
 
 // The path of the process's descriptor with that link; empty if it has none.
 std::string descriptor_of(std::int32_t process, std::string_view link) {
@@ -100,11 +78,11 @@ std::string descriptor_of(std::int32_t process, std::string_view link) {
 }
 
 const CountersRegion& region_of(const CountersWindow& window) {
-  return *static_cast<const CountersRegion*>(window.begin());
+  return *static_cast<const CountersRegion*>(window.mapped.get());
 }
 
 std::optional<CountersWindow> open_counters(const std::string& path) {
-  auto window = CountersWindow::open(path, sizeof(CountersRegion));
+  auto window = open_window(path, sizeof(CountersRegion));
   if (!window) return std::nullopt;
   const CountersHeader& header = region_of(*window).header;
   if (header.magic != kCountersMagic || header.version != kCountersVersion) return std::nullopt;
@@ -128,8 +106,7 @@ std::optional<std::uint32_t> stack_requests_of(std::int32_t process) {
 
 struct ProcessReader::Mapped {
   CountersWindow counters;
-  std::uint64_t file;  // the inode at the path, to notice another file
-  std::string path;
+  std::string path;  // where another file may be
   std::string node_path;
 };
 
@@ -141,9 +118,7 @@ void ProcessReader::find(std::int32_t process) {
   if (counters.empty()) return;
   auto window = open_counters(counters);
   if (!window) return;
-  const std::uint64_t file = window->number();
-  found_[process] = std::make_unique<Mapped>(
-      Mapped{std::move(*window), file, std::move(counters), std::string()});
+  found_[process] = std::make_unique<Mapped>(Mapped{std::move(*window), std::move(counters), {}});
 }
 
 std::vector<ProcessSeen> ProcessReader::look() {
@@ -158,7 +133,7 @@ std::vector<ProcessSeen> ProcessReader::look() {
     const auto known = before.find(process);
     struct stat status {};
     if (known != before.end() && stat(known->second->path.c_str(), &status) == 0 &&
-        status.st_ino == known->second->file)
+        status.st_ino == known->second->counters.number)
       found_[process] = std::move(known->second);
     else
       find(process);
@@ -180,11 +155,12 @@ std::vector<ProcessSeen> ProcessReader::look() {
     if (is_in_job && (node_path.empty() || link_of(node_path) != kNodeLink))
       node_path = descriptor_of(process, kNodeLink);
     if (is_in_job && !node_path.empty()) {
-      const auto window = CountersWindow::open(node_path, 1);
+      const auto window = open_window(node_path, 1);
       if (window) {
-        auto& node = nodes[window->number()];
+        auto& node = nodes[window->number];
         if (node == nullptr)
-          node = std::make_shared<SegmentSeen>(NodeSegment::look(window->begin(), window->bytes()));
+          node = std::make_shared<SegmentSeen>(
+              NodeSegment::look(window->mapped.get(), window->mapped.get_deleter().bytes));
         one.node = node;
       }
     }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counters of a process, as they are now (observe/counters.h). The process writes them, perhaps
-// while they are read, so its numbers may be a few calls apart. Texts are truncated and made
-// printable.
+// Counters of processes as text for Prometheus.
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <string>
 #include <vector>
 
+#include "net/metrics_server.h"
 #include "observe/counters.h"
 
 namespace memspan {
+
+// The counters of a process, as they are now (observe/counters.h). The process writes them, perhaps
+// while they are read, so its numbers may be a few calls apart. Texts are truncated and made
+// printable.
 
 // Values.
 struct CallCount {
@@ -56,5 +57,15 @@ CountersSeen read_counters(const CountersRegion& region, std::uint64_t now_ns);
 
 // The text, at most `room` letters, with ? for those that a terminal might obey.
 std::string printable(const char* text, std::size_t room);
+
+std::string metrics_of(const std::vector<CountersSeen>& processes);
+
+// Serves this process's counters at MEMSPAN_METRICS, such as 127.0.0.1:9464; null if it is not set.
+// If the address is taken, it logs a warning and returns null, because the process can continue.
+// kInvalidArgument for an invalid address.
+Result<std::unique_ptr<MetricsServer>> serve_own_metrics();
+// `place` is HOST:PORT or [IPV6]:PORT; `what` names its source in messages.
+Result<std::unique_ptr<MetricsServer>> serve_metrics(std::string_view what, std::string_view place,
+                                                     MetricsServer::MakeText make_text);
 
 }  // namespace memspan

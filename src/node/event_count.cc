@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/futex.h"
+#include "node/event_count.h"
 
 #include <linux/futex.h>
 #include <linux/membarrier.h>
@@ -9,11 +9,6 @@
 #include <climits>
 
 namespace memspan {
-namespace {
-
-static_assert(sizeof(std::atomic<std::uint32_t>) == 4);
-
-}  // namespace
 
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, Duration limit) {
   auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(limit).count();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "observe/counters_metrics.h"
+#include "observe/metrics.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
-#include <utility>
+#include <cctype>
+#include <cstring>
 
 #include "core/environment.h"
 #include "core/log.h"
@@ -14,18 +14,24 @@
 namespace memspan {
 namespace {
 
+WaitSeen read_wait(const ThreadCounters& thread, std::uint64_t since, std::uint64_t now) {
+  char text[sizeof thread.what];
+  thread.copy_what(text);
+  return {.thread = thread.thread.load(std::memory_order_relaxed),
+          .call = printable(text, sizeof text),
+          .awaited = thread.awaited.load(std::memory_order_relaxed),
+          .nanoseconds = now > since ? now - since : 0};
+}
+
 using Type = MetricsText::Type;
 
-// The labels of a process: the first that it is a member of says whose it is.
-struct Who {
-  explicit Who(const CountersSeen& seen)
-      : process(std::to_string(seen.process)),
-        name(seen.members.empty() ? "" : seen.members.front().name),
-        rank(seen.members.empty() ? "" : std::to_string(seen.members.front().rank)) {}
-  std::string process;
-  std::string name;
-  std::string rank;
-};
+// The first that a process is a member of says whose it is.
+std::string name_of(const CountersSeen& seen) {
+  return seen.members.empty() ? "" : seen.members.front().name;
+}
+std::string rank_of(const CountersSeen& seen) {
+  return seen.members.empty() ? "" : std::to_string(seen.members.front().rank);
+}
 
 double seconds(std::uint64_t nanoseconds) {
   return static_cast<double>(nanoseconds) * 1e-9;
@@ -34,16 +40,13 @@ double seconds(std::uint64_t nanoseconds) {
 void add_calls(MetricsText& text, const std::vector<CountersSeen>& processes, std::string_view name,
                std::string_view help, std::uint64_t CallCount::*number) {
   text.begin(name, Type::kCounter, help);
-  for (const CountersSeen& seen : processes) {
-    if (!seen.counts_calls) continue;
-    const Who who(seen);
-    for (std::size_t kind = 0; kind < kCallKinds; ++kind)
-      text.add({{"name", who.name},
-                {"rank", who.rank},
-                {"pid", who.process},
+  for (const CountersSeen& seen : processes)
+    for (std::size_t kind = 0; seen.counts_calls && kind < kCallKinds; ++kind)
+      text.add({{"name", name_of(seen)},
+                {"rank", rank_of(seen)},
+                {"pid", std::to_string(seen.process)},
                 {"kind", name_of(static_cast<CallKind>(kind))}},
                static_cast<double>(seen.calls[kind].*number));
-  }
 }
 
 // One value a process.
@@ -51,11 +54,11 @@ template <typename Value>
 void add_each(MetricsText& text, const std::vector<CountersSeen>& processes, std::string_view name,
               Type type, std::string_view help, Value value) {
   text.begin(name, type, help);
-  for (const CountersSeen& seen : processes) {
-    if (type == Type::kCounter && !seen.counts_calls) continue;
-    const Who who(seen);
-    text.add({{"name", who.name}, {"rank", who.rank}, {"pid", who.process}}, value(seen));
-  }
+  for (const CountersSeen& seen : processes)
+    if (type == Type::kGauge || seen.counts_calls)
+      text.add(
+          {{"name", name_of(seen)}, {"rank", rank_of(seen)}, {"pid", std::to_string(seen.process)}},
+          value(seen));
 }
 
 void add_memory(MetricsText& text, const std::vector<CountersSeen>& processes,
@@ -71,6 +74,57 @@ void add_memory(MetricsText& text, const std::vector<CountersSeen>& processes,
 }
 
 }  // namespace
+
+std::string printable(const char* text, std::size_t room) {
+  std::string result(text, strnlen(text, room));
+  for (char& letter : result)
+    if (std::isprint(static_cast<unsigned char>(letter)) == 0) letter = '?';
+  return result;
+}
+
+std::uint64_t CountersSeen::waited_so_far_ns() const {
+  std::uint64_t all = waited_ns;
+  if (counts_calls)
+    for (const WaitSeen& wait : waiting) all += wait.nanoseconds;
+  return all;
+}
+
+CountersSeen read_counters(const CountersRegion& region, std::uint64_t now_ns) {
+  CountersSeen seen;
+  seen.process = region.header.process;
+  seen.counts_calls = region.header.counts_calls.load(std::memory_order_relaxed) != 0;
+  seen.uncounted_threads = region.header.uncounted.load(std::memory_order_relaxed);
+  for (const MemberSlot& slot : region.members) {
+    const MemberKind kind = slot.kind.load(std::memory_order_acquire);
+    if (kind == MemberKind::kNone) continue;
+    seen.members.push_back({kind, printable(slot.name, sizeof slot.name),
+                            slot.rank.load(std::memory_order_relaxed),
+                            slot.size.load(std::memory_order_relaxed),
+                            slot.memory_bytes.load(std::memory_order_relaxed),
+                            slot.memory_used.load(std::memory_order_relaxed)});
+  }
+  const std::size_t threads = std::min<std::size_t>(
+      region.header.threads.load(std::memory_order_relaxed), kMostCountedThreads);
+  for (std::size_t i = 0; i < threads; ++i) {
+    const ThreadCounters& thread = region.threads[i];
+    for (std::size_t kind = 0; kind < kCallKinds; ++kind) {
+      seen.calls[kind].calls += thread.calls[kind].load(std::memory_order_relaxed);
+      seen.calls[kind].bytes += thread.bytes[kind].load(std::memory_order_relaxed);
+    }
+    seen.waits += thread.waits.load(std::memory_order_relaxed);
+    seen.waited_ns += thread.waited_ns.load(std::memory_order_relaxed);
+    if (thread.thread.load(std::memory_order_relaxed) != 0) ++seen.threads;
+    // Pairs with the release of begin_wait().
+    const std::uint64_t since = thread.waiting_since.load(std::memory_order_acquire);
+    if (since == 0) continue;
+    seen.waiting.push_back(read_wait(thread, since, now_ns));
+  }
+  std::sort(seen.waiting.begin(), seen.waiting.end(),
+            [](const WaitSeen& one, const WaitSeen& other) {
+              return one.nanoseconds > other.nanoseconds;
+            });
+  return seen;
+}
 
 std::string metrics_of(const std::vector<CountersSeen>& processes) {
   MetricsText text;

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The size of a job's symmetric heaps, and when their memory is taken.
+// What the processes of a host agree on and share before a World exists: the size of the symmetric
+// heaps, when their memory is taken, and the main program's variables.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
-#include "core/status.h"
+#include "memory/static_segment.h"
 #include "memory/symmetric_heap.h"
 #include "node/segment.h"
 
@@ -39,5 +37,22 @@ std::size_t fitting_default(std::size_t bytes, std::uint64_t most);
 // memory; kInvalidArgument: another process asked for another size.
 Result<std::size_t> agree_on_heap_size(const NodeSegment& segment, HeapSize wanted, int processes,
                                        CommitMode mode);
+
+// Shares the main program's variables with the other processes of the job: moves them, and records
+// them in the node segment.
+//
+// In a process that a launcher started: moves the data to this rank's place and records that on the
+// segment. Call it before main, while nothing uses the variables. Errors in the launch are left for
+// join_launched() to return.
+void share_static_segment_at_start();
+
+// Does that in a process that has claimed `rank` and has this index in its node. Moves nothing if
+// that was done before main, or in a job of one. Empty if this process's data cannot be symmetric,
+// which it logs with the reason.
+StaticSegment share_static_segment(const NodeSegment& segment, const Pages& heap, int rank,
+                                   int index);
+
+// The offset in the heap memfd of the data of the PE with this index in the node.
+std::size_t static_segment_offset(const NodeSegment& segment, int index);
 
 }  // namespace memspan
