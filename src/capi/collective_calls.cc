@@ -111,17 +111,6 @@ std::size_t strided_bytes(const Collective& collective, const char* argument,
                  collective.elements.bytes);
 }
 
-// Whether some of it is memory of a device, which the host's ways do not reach.
-bool is_on_device(const Elements& elements) {
-  const RouteTable& routes = process_state.routes;
-  return routes.device != nullptr &&
-         (routes.is_on_device(elements.dest, 0) || routes.is_on_device(elements.source, 0));
-}
-
-const RouteTable& routes_for(const Team& team, const Elements& elements) {
-  return is_on_device(elements) ? process_state.routes : team.world().routes();
-}
-
 }  // namespace
 
 Status barrier(const char* call, Team& team) {
@@ -145,9 +134,6 @@ Status broadcast(const Collective& collective, int root, pgas::RootsDest roots_d
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(
       check(collective, "nelems", {bytes, bytes}, {"PE_root", static_cast<std::uint64_t>(root)}));
-  if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(pgas::broadcast_by_pull(team, process_state.routes, call, elements.dest,
-                                                 elements.source, bytes, root, roots_dest));
   return recorded.ends(
       pgas::broadcast(team, call, elements.dest, elements.source, bytes, root, roots_dest));
 }
@@ -160,8 +146,7 @@ Status collect(const Collective& collective) {
   require_symmetric(call, "dest", elements.dest, bytes);
   require_symmetric(call, "source", elements.source, bytes);
   MEMSPAN_PASS(compare(call, team));  // a member without elements needs no buffers
-  return recorded.ends(
-      pgas::collect(team, routes_for(team, elements), call, elements.dest, elements.source, bytes));
+  return recorded.ends(pgas::collect(team, call, elements.dest, elements.source, bytes));
 }
 
 Status fcollect(const Collective& collective) {
@@ -169,9 +154,6 @@ Status fcollect(const Collective& collective) {
   RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(check(collective, "nelems", {capi::bytes_of(bytes, members(team)), bytes}));
-  if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(pgas::fcollect_by_push(team, process_state.routes, call, elements.dest,
-                                                elements.source, bytes));
   return recorded.ends(pgas::fcollect(team, call, elements.dest, elements.source, bytes));
 }
 
@@ -181,8 +163,7 @@ Status alltoall(const Collective& collective) {
   const std::size_t bytes = bytes_of(collective);
   const std::size_t all = capi::bytes_of(bytes, members(team));
   MEMSPAN_PASS(check(collective, "nelems", {all, all}));
-  return recorded.ends(pgas::alltoall(team, routes_for(team, elements), call, elements.dest,
-                                      elements.source, bytes));
+  return recorded.ends(pgas::alltoall(team, call, elements.dest, elements.source, bytes));
 }
 
 Status alltoalls(const Collective& collective, std::ptrdiff_t dest_stride,
@@ -193,9 +174,8 @@ Status alltoalls(const Collective& collective, std::ptrdiff_t dest_stride,
                     strided_bytes(collective, "sst", source_stride)};
   MEMSPAN_PASS(check(collective, "nelems", bytes, {"dst", static_cast<std::uint64_t>(dest_stride)},
                      {"sst", static_cast<std::uint64_t>(source_stride)}));
-  return recorded.ends(pgas::alltoalls(team, routes_for(team, elements), call, elements.dest,
-                                       elements.source, dest_stride, source_stride, elements.count,
-                                       elements.bytes));
+  return recorded.ends(pgas::alltoalls(team, call, elements.dest, elements.source, dest_stride,
+                                       source_stride, elements.count, elements.bytes));
 }
 
 Status reduce(const Collective& collective, const pgas::ReductionKernel& kernel) {
@@ -203,9 +183,6 @@ Status reduce(const Collective& collective, const pgas::ReductionKernel& kernel)
   RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(check(collective, "nreduce", {bytes, bytes}));
-  if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(
-        pgas::reduce_on_device(team, call, elements.dest, elements.source, elements.count, kernel));
   return recorded.ends(
       pgas::reduce(team, call, elements.dest, elements.source, elements.count, kernel));
 }
@@ -216,9 +193,6 @@ Status scan(const Collective& collective, pgas::ScanKind kind,
   RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
   const std::size_t bytes = bytes_of(collective);
   MEMSPAN_PASS(check(collective, "nelems", {bytes, bytes}));
-  if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(pgas::scan_on_device(team, call, kind, elements.dest, elements.source,
-                                              elements.count, kernel));
   return recorded.ends(
       pgas::scan(team, call, kind, elements.dest, elements.source, elements.count, kernel));
 }

@@ -18,6 +18,7 @@
 #endif
 
 #include "core/environment.h"
+#include "core/fd.h"
 
 namespace memspan {
 namespace {
@@ -33,15 +34,11 @@ struct FoundSymbol {
 class MappedFile {
  public:
   explicit MappedFile(const char* path) {
-    const int descriptor = ::open(path, O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return;
+    const Fd file(::open(path, O_RDONLY | O_CLOEXEC));
     struct stat info = {};
-    if (::fstat(descriptor, &info) == 0 && info.st_size > 0) {
-      bytes_ = static_cast<std::size_t>(info.st_size);
-      begin_ = ::mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, descriptor, 0);
-      if (begin_ == MAP_FAILED) bytes_ = 0;
-    }
-    ::close(descriptor);
+    if (!file.is_valid() || ::fstat(file.get(), &info) != 0 || info.st_size == 0) return;
+    begin_ = ::mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    if (begin_ != MAP_FAILED) bytes_ = info.st_size;
   }
   ~MappedFile() {
     if (bytes_ != 0) ::munmap(begin_, bytes_);

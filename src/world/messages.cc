@@ -32,14 +32,7 @@ Status Messages::deliver(int from, const MessageTag& tag, Buffer bytes) {
   }
   {
     MutexLock lock(mutex_);
-    const auto [at, is_new] = table_.try_emplace({from, {kind, tag.id, tag.sequence}});
-    Arrived& arrived = at->second;
-    if (is_new) {
-      arrived.first = std::move(bytes);
-    } else {
-      if (!arrived.more) arrived.more = std::make_unique<std::deque<Buffer>>();
-      arrived.more->push_back(std::move(bytes));
-    }
+    table_[{from, {kind, tag.id, tag.sequence}}].push_back(std::move(bytes));
   }
   // Pairs with the fence of a waiter that sets its sleeping flag and looks once more.
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -52,14 +45,10 @@ std::optional<Buffer> Messages::poll(int from, const MessageKey& key) {
   MutexLock lock(mutex_);
   const auto found = table_.find({from, key});
   if (found == table_.end()) return std::nullopt;
-  Arrived& arrived = found->second;
-  std::optional<Buffer> taken = std::move(arrived.first);
-  if (!arrived.more || arrived.more->empty()) {
-    table_.erase(found);
-  } else {
-    arrived.first = std::move(arrived.more->front());
-    arrived.more->pop_front();
-  }
+  std::vector<Buffer>& arrived = found->second;
+  std::optional<Buffer> taken = std::move(arrived.front());
+  arrived.erase(arrived.begin());
+  if (arrived.empty()) table_.erase(found);
   return taken;
 }
 
@@ -73,8 +62,7 @@ void Messages::discard(MessageKind kind, std::uint64_t id) {
 std::size_t Messages::size() const {
   MutexLock lock(mutex_);
   std::size_t count = 0;
-  for (const auto& [place, arrived] : table_)
-    count += 1 + (arrived.more ? arrived.more->size() : 0);
+  for (const auto& [place, arrived] : table_) count += arrived.size();
   return count;
 }
 

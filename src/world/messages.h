@@ -8,7 +8,6 @@
 //                                        +-> the handler of notices, which are never in the table
 #pragma once
 
-#include <deque>
 #include <unordered_map>
 
 #include "core/buffer.h"
@@ -63,8 +62,8 @@ class Messages {
   // waits.
   Status send(int peer, const MessageKey& key, std::span<const std::byte> bytes);
 
-  // Waits for a message of `from` as wait_for() does. kPeerLost if lost() returns a PE; `what` names
-  // the call.
+  // Waits for a message of `from` as wait_for() does. kPeerLost if lost() returns a PE; `what`
+  // names the call.
   template <typename Lost>
   Result<Buffer> receive(const char* what, int from, const MessageKey& key, Lost lost) {
     const ProgressTurn turn(waiting_.engine);
@@ -100,17 +99,12 @@ class Messages {
     std::size_t operator()(const Place& place) const;
   };
 
-  // Most keys have one message.
-  struct Arrived {
-    Buffer first;
-    std::unique_ptr<std::deque<Buffer>> more;
-  };
-
   WaitContext& waiting_;
   Carriage carriage_;
   NoticeHandler on_notice_;
   mutable Mutex mutex_;
-  std::unordered_map<Place, Arrived, PlaceHash> table_ MEMSPAN_GUARDED_BY(mutex_);
+  // Most keys have one message.
+  std::unordered_map<Place, std::vector<Buffer>, PlaceHash> table_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace memspan

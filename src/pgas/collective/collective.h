@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives over a team. All are blocking, called by every member in the same order, one thread
-// at a time per team. Sizes are in bytes unless said; sources and destinations are symmetric.
-// `what` names the call in messages.
+// at a time per team. Sizes are in bytes unless said; sources and destinations are symmetric, in
+// memory of the host or of a device. `what` names the call in messages.
 #pragma once
 
 #include "pgas/reduction/kernels.h"
@@ -22,22 +22,15 @@ Status broadcast(Team& team, const char* what, void* dest, const void* source, s
 // Member i's `bytes` bytes to every member's dest + i * bytes.
 Status fcollect(Team& team, const char* what, void* dest, const void* source, std::size_t bytes);
 
-// These use the routes of `table`: World::routes(), or World::program_routes() if dest or source is
-// memory of a device. The first two do what broadcast() and fcollect() do with large data.
-Status broadcast_by_pull(Team& team, const RouteTable& table, const char* what, void* dest,
-                         const void* source, std::size_t bytes, int root, RootsDest roots_dest);
-Status fcollect_by_push(Team& team, const RouteTable& table, const char* what, void* dest,
-                        const void* source, std::size_t bytes);
 // As fcollect, with a size of its own for each member, one after the other.
-Status collect(Team& team, const RouteTable& table, const char* what, void* dest,
-               const void* source, std::size_t bytes);
+Status collect(Team& team, const char* what, void* dest, const void* source, std::size_t bytes);
 // Block j of member i to block i of member j.
-Status alltoall(Team& team, const RouteTable& table, const char* what, void* dest,
-                const void* source, std::size_t block_bytes);
+Status alltoall(Team& team, const char* what, void* dest, const void* source,
+                std::size_t block_bytes);
 // As alltoall with elements of `element_bytes` at strides counted in elements.
-Status alltoalls(Team& team, const RouteTable& table, const char* what, void* dest,
-                 const void* source, std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
-                 std::size_t count, std::size_t element_bytes);
+Status alltoalls(Team& team, const char* what, void* dest, const void* source,
+                 std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride, std::size_t count,
+                 std::size_t element_bytes);
 
 // Element-wise over all members' sources, in member order, so that the result is the same bits on
 // every member; dest may be source.
@@ -49,11 +42,5 @@ Status reduce(Team& team, const char* what, void* dest, const void* source, std:
 enum class ScanKind { kInclusive, kExclusive };
 Status scan(Team& team, const char* what, ScanKind kind, void* dest, const void* source,
             std::size_t count, const ReductionKernel& kernel);
-
-// The same where dest or source is memory of a device.
-Status reduce_on_device(Team& team, const char* what, void* dest, const void* source,
-                        std::size_t count, const ReductionKernel& kernel);
-Status scan_on_device(Team& team, const char* what, ScanKind kind, void* dest, const void* source,
-                      std::size_t count, const ReductionKernel& kernel);
 
 }  // namespace memspan::pgas

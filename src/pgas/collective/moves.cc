@@ -80,14 +80,10 @@ Status sync(Team& team, const char* what) {
 
 Status broadcast(Team& team, const char* what, void* dest, const void* source, std::size_t bytes,
                  int root, RootsDest roots_dest) {
-  if (bytes <= team.eager_bytes())
+  const bool is_device = is_on_device(team, dest, source);
+  if (!is_device && bytes <= team.eager_bytes())
     return broadcast_eagerly(team, what, dest, source, bytes, root, roots_dest);
-  return broadcast_by_pull(team, team.world().routes(), what, dest, source, bytes, root,
-                           roots_dest);
-}
-
-Status broadcast_by_pull(Team& team, const RouteTable& table, const char* what, void* dest,
-                         const void* source, std::size_t bytes, int root, RootsDest roots_dest) {
+  const RouteTable& table = is_device ? team.world().program_routes() : team.world().routes();
   MEMSPAN_PASS(team.barrier_checked(what, {CollectiveKind::kBroadcast, bytes, root}));
   if (goes_among_nodes(team, table))
     MEMSPAN_PASS(broadcast_among_nodes(team, what, dest, source, bytes, root));
@@ -99,12 +95,10 @@ Status broadcast_by_pull(Team& team, const RouteTable& table, const char* what, 
 }
 
 Status fcollect(Team& team, const char* what, void* dest, const void* source, std::size_t bytes) {
-  if (bytes <= team.eager_bytes()) return fcollect_eagerly(team, what, dest, source, bytes);
-  return fcollect_by_push(team, team.world().routes(), what, dest, source, bytes);
-}
-
-Status fcollect_by_push(Team& team, const RouteTable& table, const char* what, void* dest,
-                        const void* source, std::size_t bytes) {
+  const bool is_device = is_on_device(team, dest, source);
+  if (!is_device && bytes <= team.eager_bytes())
+    return fcollect_eagerly(team, what, dest, source, bytes);
+  const RouteTable& table = is_device ? team.world().program_routes() : team.world().routes();
   if (goes_among_nodes(team, table)) {
     MEMSPAN_PASS(team.barrier_checked(what, {CollectiveKind::kCollect, bytes}));
     return gather_among_nodes(team, what, at(dest, 0), source,
@@ -116,8 +110,8 @@ Status fcollect_by_push(Team& team, const RouteTable& table, const char* what, v
   return team.barrier_checked(what, {CollectiveKind::kCollect, bytes});
 }
 
-Status collect(Team& team, const RouteTable& table, const char* what, void* dest,
-               const void* source, std::size_t bytes) {
+Status collect(Team& team, const char* what, void* dest, const void* source, std::size_t bytes) {
+  const RouteTable& table = routes_for(team, dest, source);
   const std::uint64_t mine[] = {bytes};
   MEMSPAN_PASS(team.barrier(what, mine, 1));
   const auto bytes_of = [&](int member) { return team.word(member, 0); };
@@ -130,8 +124,9 @@ Status collect(Team& team, const RouteTable& table, const char* what, void* dest
   return team.barrier(what);
 }
 
-Status alltoall(Team& team, const RouteTable& table, const char* what, void* dest,
-                const void* source, std::size_t block_bytes) {
+Status alltoall(Team& team, const char* what, void* dest, const void* source,
+                std::size_t block_bytes) {
+  const RouteTable& table = routes_for(team, dest, source);
   std::byte* const to = at(dest, block_of(team.index(), block_bytes));
   for (int i = 0; i < team.size(); ++i) {
     const int member = member_after(team, i);
@@ -142,9 +137,10 @@ Status alltoall(Team& team, const RouteTable& table, const char* what, void* des
   return team.barrier_checked(what, {CollectiveKind::kAlltoall, block_bytes});
 }
 
-Status alltoalls(Team& team, const RouteTable& table, const char* what, void* dest,
-                 const void* source, std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride,
-                 std::size_t count, std::size_t element_bytes) {
+Status alltoalls(Team& team, const char* what, void* dest, const void* source,
+                 std::ptrdiff_t dest_stride, std::ptrdiff_t source_stride, std::size_t count,
+                 std::size_t element_bytes) {
+  const RouteTable& table = routes_for(team, dest, source);
   const auto element = static_cast<std::ptrdiff_t>(element_bytes);
   std::byte* const to = at(dest, block_of(team.index(), count) * dest_stride * element);
   const Strides strides{dest_stride, source_stride, 1, count};

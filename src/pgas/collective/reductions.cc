@@ -139,6 +139,45 @@ class Combination {
   std::vector<const void*> sources_;
 };
 
+// Each member combines a slice of all sources and puts it to all. dest may be source: only this
+// member reads or writes that slice.
+Status reduce_on_device(Team& team, const char* what, void* dest, const void* source,
+                        std::size_t count, const ReductionKernel& kernel) {
+  const RouteTable& table = team.world().program_routes();
+  const std::size_t bytes = count * kernel.bytes;
+  MEMSPAN_PASS(team.barrier_checked(what, {CollectiveKind::kReduce, bytes}));
+  const std::size_t slice = (count / static_cast<std::size_t>(team.size()) + 1) * kernel.bytes;
+  const std::size_t first = std::min(bytes, static_cast<std::size_t>(team.index()) * slice);
+  const std::size_t last = std::min(bytes, first + slice);
+  Combination all(team, kernel, team.size());
+  for (std::size_t done = first; done < last; done += all.bytes()) {
+    const std::size_t now = std::min(all.bytes(), last - done);
+    MEMSPAN_TRY_ASSIGN(const std::byte* sum,
+                       all.of(static_cast<const std::byte*>(source) + done, now), "reduction");
+    MEMSPAN_PASS(push_to_all(team, table, static_cast<std::byte*>(dest) + done, sum, now));
+  }
+  MEMSPAN_PASS(complete_pushes(table));
+  return team.barrier(what);
+}
+
+// dest may be source, so no member writes a piece before all have read it.
+Status scan_on_device(Team& team, const char* what, ScanKind kind, void* dest, const void* source,
+                      std::size_t count, const ReductionKernel& kernel) {
+  const RouteTable& table = team.world().program_routes();
+  const std::size_t bytes = count * kernel.bytes;
+  MEMSPAN_PASS(team.barrier_checked(what, {CollectiveKind::kScan, bytes}));
+  Combination before(team, kernel, team.index() + (kind == ScanKind::kInclusive ? 1 : 0));
+  for (std::size_t done = 0; done < bytes; done += before.bytes()) {
+    const std::size_t now = std::min(before.bytes(), bytes - done);
+    MEMSPAN_TRY_ASSIGN(const std::byte* prefix,
+                       before.of(static_cast<const std::byte*>(source) + done, now), "scan");
+    MEMSPAN_PASS(team.barrier(what));
+    MEMSPAN_PASS(
+        push(team, table, team.index(), static_cast<std::byte*>(dest) + done, prefix, now));
+  }
+  return team.barrier(what);
+}
+
 }  // namespace
 
 Status reduce_in_flags(const PrefixReduction& prefix, void* dest, const void* source,
@@ -181,6 +220,8 @@ Status reduce_sources(const PrefixReduction& all, std::span<const int> members, 
 
 Status reduce(Team& team, const char* what, void* dest, const void* source, std::size_t count,
               const ReductionKernel& kernel) {
+  if (is_on_device(team, dest, source)) [[unlikely]]
+    return reduce_on_device(team, what, dest, source, count, kernel);
   const PrefixReduction all{team, what, kernel, CollectiveKind::kReduce, team.size()};
   const std::size_t bytes = count * kernel.bytes;
   if (bytes <= kFlagBytes) return reduce_in_flags(all, dest, source, bytes);
@@ -191,6 +232,8 @@ Status reduce(Team& team, const char* what, void* dest, const void* source, std:
 
 Status scan(Team& team, const char* what, ScanKind kind, void* dest, const void* source,
             std::size_t count, const ReductionKernel& kernel) {
+  if (is_on_device(team, dest, source)) [[unlikely]]
+    return scan_on_device(team, what, kind, dest, source, count, kernel);
   const int members = team.index() + (kind == ScanKind::kInclusive ? 1 : 0);
   const PrefixReduction prefix{team, what, kernel, CollectiveKind::kScan, members};
   auto* to = static_cast<std::byte*>(dest);
@@ -203,45 +246,6 @@ Status scan(Team& team, const char* what, ScanKind kind, void* dest, const void*
   for (int member = 0; member < team.size(); ++member)
     if (team.word(member, 0) != 0) return scan_in_pieces(prefix, to, from, bytes);
   return scan_by_reading(prefix, to, from, bytes);
-}
-
-// Each member combines a slice of all sources and puts it to all. dest may be source: only this
-// member reads or writes that slice.
-Status reduce_on_device(Team& team, const char* what, void* dest, const void* source,
-                        std::size_t count, const ReductionKernel& kernel) {
-  const RouteTable& table = team.world().program_routes();
-  const std::size_t bytes = count * kernel.bytes;
-  MEMSPAN_PASS(team.barrier_checked(what, {CollectiveKind::kReduce, bytes}));
-  const std::size_t slice = (count / static_cast<std::size_t>(team.size()) + 1) * kernel.bytes;
-  const std::size_t first = std::min(bytes, static_cast<std::size_t>(team.index()) * slice);
-  const std::size_t last = std::min(bytes, first + slice);
-  Combination all(team, kernel, team.size());
-  for (std::size_t done = first; done < last; done += all.bytes()) {
-    const std::size_t now = std::min(all.bytes(), last - done);
-    MEMSPAN_TRY_ASSIGN(const std::byte* sum,
-                       all.of(static_cast<const std::byte*>(source) + done, now), "reduction");
-    MEMSPAN_PASS(push_to_all(team, table, static_cast<std::byte*>(dest) + done, sum, now));
-  }
-  MEMSPAN_PASS(complete_pushes(table));
-  return team.barrier(what);
-}
-
-// dest may be source, so no member writes a piece before all have read it.
-Status scan_on_device(Team& team, const char* what, ScanKind kind, void* dest, const void* source,
-                      std::size_t count, const ReductionKernel& kernel) {
-  const RouteTable& table = team.world().program_routes();
-  const std::size_t bytes = count * kernel.bytes;
-  MEMSPAN_PASS(team.barrier_checked(what, {CollectiveKind::kScan, bytes}));
-  Combination before(team, kernel, team.index() + (kind == ScanKind::kInclusive ? 1 : 0));
-  for (std::size_t done = 0; done < bytes; done += before.bytes()) {
-    const std::size_t now = std::min(before.bytes(), bytes - done);
-    MEMSPAN_TRY_ASSIGN(const std::byte* prefix,
-                       before.of(static_cast<const std::byte*>(source) + done, now), "scan");
-    MEMSPAN_PASS(team.barrier(what));
-    MEMSPAN_PASS(
-        push(team, table, team.index(), static_cast<std::byte*>(dest) + done, prefix, now));
-  }
-  return team.barrier(what);
 }
 
 }  // namespace memspan::pgas

@@ -8,6 +8,17 @@
 
 namespace memspan::pgas {
 
+// Whether dest or source is memory of a device, which only the routes of the program reach. Those
+// of the library itself are cheaper.
+inline bool is_on_device(const Team& team, const void* dest, const void* source) {
+  const World& world = team.world();
+  return world.wants_device() && (world.program_routes().is_on_device(dest, 0) ||
+                                  world.program_routes().is_on_device(source, 0));
+}
+inline const RouteTable& routes_for(const Team& team, const void* dest, const void* source) {
+  return is_on_device(team, dest, source) ? team.world().program_routes() : team.world().routes();
+}
+
 // Writes to `member`'s copy of `dest`. Within this process the ranges may be the same.
 inline Status push(Team& team, const RouteTable& table, int member, void* dest, const void* source,
                    std::size_t bytes) {

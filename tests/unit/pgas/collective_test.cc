@@ -71,9 +71,8 @@ TEST_P(CollectiveTest, FcollectPlacesEverybodyInOrder) {
 TEST_P(CollectiveTest, CollectPlacesDifferentSizesInOrder) {
   for_all([](Team& team, Buffers& buffers, std::size_t count) {
     auto size_of = [count](int member) { return count * static_cast<std::size_t>(member % 3) / 2; };
-    ASSERT_TRUE(collect(team, team.world().routes(), "test", buffers.dest, buffers.source,
-                        size_of(team.index()) * 8)
-                    .is_ok());
+    ASSERT_TRUE(
+        collect(team, "test", buffers.dest, buffers.source, size_of(team.index()) * 8).is_ok());
     std::int64_t* next = buffers.dest;
     for (int member = 0; member < team.size(); ++member)
       for (std::size_t i = 0; i < size_of(member); ++i) ASSERT_EQ(*next++, value_of(member, i));
@@ -83,9 +82,7 @@ TEST_P(CollectiveTest, CollectPlacesDifferentSizesInOrder) {
 TEST_P(CollectiveTest, AlltoallSendsBlockJToMemberJ) {
   for_all([](Team& team, Buffers& buffers, std::size_t count) {
     std::size_t block = count / static_cast<std::size_t>(team.size());
-    ASSERT_TRUE(
-        alltoall(team, team.world().routes(), "test", buffers.dest, buffers.source, block * 8)
-            .is_ok());
+    ASSERT_TRUE(alltoall(team, "test", buffers.dest, buffers.source, block * 8).is_ok());
     auto mine = static_cast<std::size_t>(team.index());
     for (int member = 0; member < team.size(); ++member)
       for (std::size_t i = 0; i < block; ++i)
@@ -97,9 +94,7 @@ TEST_P(CollectiveTest, AlltoallSendsBlockJToMemberJ) {
 TEST_P(CollectiveTest, AlltoallsHonoursBothStrides) {
   for_all([](Team& team, Buffers& buffers, std::size_t count) {
     std::size_t block = count / static_cast<std::size_t>(2 * team.size());
-    ASSERT_TRUE(
-        alltoalls(team, team.world().routes(), "test", buffers.dest, buffers.source, 3, 2, block, 8)
-            .is_ok());
+    ASSERT_TRUE(alltoalls(team, "test", buffers.dest, buffers.source, 3, 2, block, 8).is_ok());
     auto mine = static_cast<std::size_t>(team.index());
     for (int member = 0; member < team.size(); ++member)
       for (std::size_t i = 0; i < block; ++i)
