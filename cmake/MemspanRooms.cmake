@@ -55,7 +55,7 @@ if((SKBUILD OR MEMSPAN_DEB) AND EXISTS ${others}/objects.cmake)
   include(${others}/objects.cmake)
   if(memspan_object_flags_there STREQUAL memspan_object_flags)
     message(STATUS "The library's objects are those of ${others}")
-    execute_process(COMMAND ${CMAKE_COMMAND} --build ${others} --parallel --target memspan memspan_objects launcher_parts info_parts perf_parts top_parts store_tool_parts json_parts system_files_parts
+    execute_process(COMMAND ${CMAKE_COMMAND} --build ${others} --parallel --target memspan memspan_objects launcher_parts info_parts perf_parts process_reader_parts top_parts store_tool_parts json_parts system_files_parts
       COMMAND_ERROR_IS_FATAL ANY)
     include(${others}/objects.cmake)
     set(MEMSPAN_TAKES_OBJECTS TRUE)

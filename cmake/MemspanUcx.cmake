@@ -29,5 +29,5 @@ if(MEMSPAN_HAS_UCX)
   target_link_libraries(memspan_ucx_library INTERFACE ${MEMSPAN_UCP_LIBRARY} ${MEMSPAN_UCS_LIBRARY})
 endif()
 # Of its module, what is compiled with MEMSPAN_NATIVE_RMA.
-set(MEMSPAN_NATIVE_SOURCES lazy_native.cc native_lanes.cc native_registrations.cc native_worker.cc)
+set(MEMSPAN_NATIVE_SOURCES native_lanes.cc native_worker.cc)
 list(TRANSFORM MEMSPAN_NATIVE_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/src/transport/message/ucx/)

@@ -23,10 +23,10 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "node/futex.h"
+#include "node/event_count.h"
 #include "transport/message/message_transport.h"
 #include "transport/message/socket/socket_carrier.h"
-#include "world/encrypted_carrier.h"
+#include "world/carrier_choice.h"
 
 namespace memspan {
 namespace {
@@ -97,7 +97,7 @@ class Side {
       over_.store(1, std::memory_order_release);
       futex_wake_all(over_);
     };
-    auto made = make_message_transport(std::move(options));
+    auto made = MessageTransport::make(std::move(options));
     require(made.status());
     transport_ = std::move(*made);
     auto region = transport_->expose({.base = memory_.data(), .bytes = memory_.size()});
@@ -110,7 +110,7 @@ class Side {
   void meet(int peer, const std::string& text) {
     const std::size_t bar = text.find('|');
     remote_ = RemoteRegion::decode(text.substr(bar + 1)).value();
-    link_ = transport_->connect({peer, fmt::format("side {}", peer), text.substr(0, bar)}).value();
+    link_ = transport_->connect({peer, fmt::format("side {}", peer), text.substr(0, bar)});
   }
 
   void put_many(int count) {

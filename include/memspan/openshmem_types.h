@@ -35,18 +35,18 @@
   X(float, float, a, b) \
   X(double, double, a, b)
 #define MEMSPAN_TYPES_9_(X, a, b) \
-  X(longdouble, long double, a, b)
-#define MEMSPAN_TYPES_10_(X, a, b) \
-  X(char, char, a, b) \
-  X(schar, signed char, a, b)
-#define MEMSPAN_TYPES_11_(X, a, b) \
   X(uchar, unsigned char, a, b)
-#define MEMSPAN_TYPES_12_(X, a, b) \
+#define MEMSPAN_TYPES_10_(X, a, b) \
   X(int8, int8_t, a, b)
-#define MEMSPAN_TYPES_13_(X, a, b) \
+#define MEMSPAN_TYPES_11_(X, a, b) \
   X(int16, int16_t, a, b) \
   X(uint8, uint8_t, a, b) \
   X(uint16, uint16_t, a, b)
+#define MEMSPAN_TYPES_12_(X, a, b) \
+  X(longdouble, long double, a, b)
+#define MEMSPAN_TYPES_13_(X, a, b) \
+  X(char, char, a, b) \
+  X(schar, signed char, a, b)
 #define MEMSPAN_TYPES_14_(X, a, b) \
   X(complexd, memspan_complexd, a, b) \
   X(complexf, memspan_complexf, a, b)
@@ -58,6 +58,9 @@
   X(32, 4, a, b) \
   X(64, 8, a, b)
 
+#define MEMSPAN_BITWISE_AMO_TYPES_(X, a, b) \
+  MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_2_(X, a, b) \
+  MEMSPAN_TYPES_3_(X, a, b)
 #define MEMSPAN_STANDARD_AMO_TYPES_(X, a, b) \
   MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_2_(X, a, b) \
   MEMSPAN_TYPES_3_(X, a, b) MEMSPAN_TYPES_4_(X, a, b) MEMSPAN_TYPES_5_(X, a, b)
@@ -67,32 +70,29 @@
   MEMSPAN_TYPES_6_(X, a, b) MEMSPAN_TYPES_7_(X, a, b)
 #define MEMSPAN_DEPRECATED_WAIT_TYPES_(X, a, b) \
   MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_6_(X, a, b)
+#define MEMSPAN_TO_ALL_BITWISE_TYPES_(X, a, b) \
+  MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_6_(X, a, b)
 #define MEMSPAN_EXTENDED_AMO_TYPES_(X, a, b) \
   MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_2_(X, a, b) \
   MEMSPAN_TYPES_3_(X, a, b) MEMSPAN_TYPES_4_(X, a, b) MEMSPAN_TYPES_5_(X, a, b) \
   MEMSPAN_TYPES_8_(X, a, b)
-#define MEMSPAN_BITWISE_AMO_TYPES_(X, a, b) \
+#define MEMSPAN_BITWISE_REDUCE_TYPES_(X, a, b) \
   MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_2_(X, a, b) \
-  MEMSPAN_TYPES_3_(X, a, b)
+  MEMSPAN_TYPES_3_(X, a, b) MEMSPAN_TYPES_4_(X, a, b) MEMSPAN_TYPES_6_(X, a, b) \
+  MEMSPAN_TYPES_7_(X, a, b) MEMSPAN_TYPES_9_(X, a, b) MEMSPAN_TYPES_10_(X, a, b) \
+  MEMSPAN_TYPES_11_(X, a, b)
 #define MEMSPAN_RMA_TYPES_(X, a, b) \
   MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_2_(X, a, b) \
   MEMSPAN_TYPES_3_(X, a, b) MEMSPAN_TYPES_4_(X, a, b) MEMSPAN_TYPES_5_(X, a, b) \
   MEMSPAN_TYPES_6_(X, a, b) MEMSPAN_TYPES_7_(X, a, b) MEMSPAN_TYPES_8_(X, a, b) \
   MEMSPAN_TYPES_9_(X, a, b) MEMSPAN_TYPES_10_(X, a, b) MEMSPAN_TYPES_11_(X, a, b) \
   MEMSPAN_TYPES_12_(X, a, b) MEMSPAN_TYPES_13_(X, a, b)
-#define MEMSPAN_BITWISE_REDUCE_TYPES_(X, a, b) \
-  MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_2_(X, a, b) \
-  MEMSPAN_TYPES_3_(X, a, b) MEMSPAN_TYPES_4_(X, a, b) MEMSPAN_TYPES_6_(X, a, b) \
-  MEMSPAN_TYPES_7_(X, a, b) MEMSPAN_TYPES_11_(X, a, b) MEMSPAN_TYPES_12_(X, a, b) \
-  MEMSPAN_TYPES_13_(X, a, b)
-#define MEMSPAN_TO_ALL_BITWISE_TYPES_(X, a, b) \
-  MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_6_(X, a, b)
 #define MEMSPAN_TO_ALL_ORDERED_TYPES_(X, a, b) \
   MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_6_(X, a, b) \
-  MEMSPAN_TYPES_8_(X, a, b) MEMSPAN_TYPES_9_(X, a, b)
+  MEMSPAN_TYPES_8_(X, a, b) MEMSPAN_TYPES_12_(X, a, b)
 #define MEMSPAN_TO_ALL_ARITHMETIC_TYPES_(X, a, b) \
   MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_6_(X, a, b) \
-  MEMSPAN_TYPES_8_(X, a, b) MEMSPAN_TYPES_9_(X, a, b) MEMSPAN_TYPES_14_(X, a, b)
+  MEMSPAN_TYPES_8_(X, a, b) MEMSPAN_TYPES_12_(X, a, b) MEMSPAN_TYPES_14_(X, a, b)
 #define MEMSPAN_ARITHMETIC_REDUCE_TYPES_(X, a, b) \
   MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_2_(X, a, b) \
   MEMSPAN_TYPES_3_(X, a, b) MEMSPAN_TYPES_4_(X, a, b) MEMSPAN_TYPES_5_(X, a, b) \
@@ -106,7 +106,7 @@
 #define MEMSPAN_RMA_DISTINCT_(X, a, b) \
   MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_2_(X, a, b) \
   MEMSPAN_TYPES_6_(X, a, b) MEMSPAN_TYPES_7_(X, a, b) MEMSPAN_TYPES_8_(X, a, b) \
-  MEMSPAN_TYPES_9_(X, a, b) MEMSPAN_TYPES_10_(X, a, b) MEMSPAN_TYPES_11_(X, a, b)
+  MEMSPAN_TYPES_9_(X, a, b) MEMSPAN_TYPES_12_(X, a, b) MEMSPAN_TYPES_13_(X, a, b)
 #define MEMSPAN_EXTENDED_AMO_DISTINCT_(X, a, b) \
   MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_2_(X, a, b) \
   MEMSPAN_TYPES_8_(X, a, b)
@@ -122,12 +122,12 @@
   MEMSPAN_TYPES_7_(X, a, b)
 #define MEMSPAN_BITWISE_REDUCE_DISTINCT_(X, a, b) \
   MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_2_(X, a, b) \
-  MEMSPAN_TYPES_6_(X, a, b) MEMSPAN_TYPES_7_(X, a, b) MEMSPAN_TYPES_11_(X, a, b) \
-  MEMSPAN_TYPES_12_(X, a, b)
+  MEMSPAN_TYPES_6_(X, a, b) MEMSPAN_TYPES_7_(X, a, b) MEMSPAN_TYPES_9_(X, a, b) \
+  MEMSPAN_TYPES_10_(X, a, b)
 #define MEMSPAN_ARITHMETIC_REDUCE_DISTINCT_(X, a, b) \
   MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_1_(X, a, b) MEMSPAN_TYPES_2_(X, a, b) \
   MEMSPAN_TYPES_6_(X, a, b) MEMSPAN_TYPES_7_(X, a, b) MEMSPAN_TYPES_8_(X, a, b) \
-  MEMSPAN_TYPES_9_(X, a, b) MEMSPAN_TYPES_10_(X, a, b) MEMSPAN_TYPES_11_(X, a, b) \
+  MEMSPAN_TYPES_9_(X, a, b) MEMSPAN_TYPES_12_(X, a, b) MEMSPAN_TYPES_13_(X, a, b) \
   MEMSPAN_TYPES_14_(X, a, b)
 #define MEMSPAN_EXTENDED_AMO_DISTINCT_BUT_LONG_(X, a, b) \
   MEMSPAN_TYPES_0_(X, a, b) MEMSPAN_TYPES_2_(X, a, b) MEMSPAN_TYPES_8_(X, a, b)

@@ -3,8 +3,6 @@
 // so that the good case is a few compares; everything else ends the process out of line.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 
 #include "capi/failures.h"
@@ -90,11 +88,6 @@ inline void require_host_memory(const char* call, const char* argument, const vo
   const RouteTable& routes = process_state.routes;
   if (!routes.heap.contains(address, bytes) || routes.peers == 0) [[unlikely]]
     require_host_memory_elsewhere(call, argument, address, bytes);
-}
-// No bytes need no address.
-inline void require_host_buffer(const char* call, const char* argument, const void* address,
-                                std::size_t bytes) {
-  if (bytes != 0) require_host_memory(call, argument, address, bytes);
 }
 template <typename T>
 void require_host_word(const char* call, const char* argument, const T* word) {

@@ -3,17 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <cstdint>
 #include <cstring>
 #include <initializer_list>
-#include <limits>
-#include <string_view>
 
 #include "capi/access.h"
 #include "capi/kernel/device_job.h"
 #include "observe/recorded_call.h"
-#include "pgas/call_signature.h"
-#include "pgas/collective/device_collectives.h"
+#include "pgas/team.h"
 
 namespace memspan::capi {
 namespace {
@@ -71,34 +67,38 @@ std::uint64_t place_of(const void* address, std::size_t bytes) {
   return bytes == 0 ? 0 : process_state.routes.offset_of(address);
 }
 
-constexpr const char* kDestPlace = "the place of dest in the symmetric memory";
-constexpr const char* kSourcePlace = "the place of source in the symmetric memory";
-
-struct Sizes {
-  std::size_t dest;
-  std::size_t source;
+// The arguments of a collective that are equal on all members, and the bytes of its buffers.
+struct Arguments {
+  const char* count_name;  // null: none need be equal
+  std::size_t dest_bytes;
+  std::size_t source_bytes;
+  SignatureField first = {""};
+  SignatureField second = {""};
 };
 
 // Both buffers are symmetric and, under SHMEM_DEBUG, all members gave the same arguments.
-Status check(const Collective& collective, const char* count_name, const Sizes& bytes,
-             const SignatureField& first = {"", 0}, const SignatureField& second = {"", 0}) {
+Status check(const Collective& collective, const Arguments& arguments) {
   const auto& [call, team, elements] = collective;
-  require_symmetric(call, "dest", elements.dest, bytes.dest);
-  require_symmetric(call, "source", elements.source, bytes.source);
-  return compare(call, team,
-                 {{count_name, elements.count},
-                  {kDestPlace, place_of(elements.dest, bytes.dest)},
-                  {kSourcePlace, place_of(elements.source, bytes.source)},
-                  first,
-                  second});
+  require_symmetric(call, "dest", elements.dest, arguments.dest_bytes);
+  require_symmetric(call, "source", elements.source, arguments.source_bytes);
+  if (arguments.count_name == nullptr) return compare(call, team);
+  return compare(
+      call, team,
+      {{arguments.count_name, elements.count},
+       {"the place of dest in the symmetric memory", place_of(elements.dest, arguments.dest_bytes)},
+       {"the place of source in the symmetric memory",
+        place_of(elements.source, arguments.source_bytes)},
+       arguments.first,
+       arguments.second});
 }
 
-std::size_t members(const Team& team) {
-  return static_cast<std::size_t>(team.size());
+std::size_t block_bytes(const Collective& collective) {
+  return bytes_of(collective.elements.count, collective.elements.bytes);
 }
 
-std::size_t bytes_of(const Collective& collective) {
-  return capi::bytes_of(collective.elements.count, collective.elements.bytes);
+// The bytes of one block for each member.
+std::size_t all_bytes(const Collective& collective) {
+  return bytes_of(block_bytes(collective), static_cast<std::size_t>(collective.team.size()));
 }
 
 // From the first to the last of `count` elements at `stride`.
@@ -106,17 +106,23 @@ std::size_t strided_bytes(const Collective& collective, const char* argument,
                           std::ptrdiff_t stride) {
   if (stride < 1)
     end_for_bad_number(collective.call, argument, stride, 1, std::numeric_limits<long>::max());
-  const std::size_t step =
-      capi::bytes_of(static_cast<std::size_t>(stride), collective.elements.bytes);
-  return span_of(capi::bytes_of(collective.elements.count, members(collective.team)), step,
-                 collective.elements.bytes);
+  const std::size_t step = bytes_of(static_cast<std::size_t>(stride), collective.elements.bytes);
+  return span_of(
+      bytes_of(collective.elements.count, static_cast<std::size_t>(collective.team.size())), step,
+      collective.elements.bytes);
 }
 
-// Whether some of it is memory of a device, which the host's ways do not reach.
-bool is_on_device(const Elements& elements) {
-  const RouteTable& routes = process_state.routes;
-  return routes.device != nullptr &&
-         (routes.is_on_device(elements.dest, 0) || routes.is_on_device(elements.source, 0));
+template <typename... More>
+using Way = Status(Team& team, const char* call, void* dest, const void* source, More... more);
+
+// Makes a collective that `way` does once the arguments are checked.
+template <typename... More>
+Status make(const Collective& collective, const Arguments& arguments, Way<More...>* way,
+            std::type_identity_t<More>... more) {
+  const auto& [call, team, elements] = collective;
+  RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, block_bytes(collective));
+  MEMSPAN_PASS(check(collective, arguments));
+  return recorded.ends(way(team, call, elements.dest, elements.source, more...));
 }
 
 }  // namespace
@@ -135,96 +141,52 @@ Status sync(const char* call, Team& team) {
 }
 
 Status broadcast(const Collective& collective, int root, pgas::RootsDest roots_dest) {
-  const auto& [call, team, elements] = collective;
-  RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
-  if (root < 0 || root >= team.size())
-    end_for_bad_number(call, "PE_root", root, 0, team.size() - 1);
-  const std::size_t bytes = bytes_of(collective);
-  MEMSPAN_PASS(
-      check(collective, "nelems", {bytes, bytes}, {"PE_root", static_cast<std::uint64_t>(root)}));
-  if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(pgas::on_device::broadcast(team, call, elements.dest, elements.source,
-                                                    bytes, root, roots_dest));
-  return recorded.ends(
-      pgas::broadcast(team, call, elements.dest, elements.source, bytes, root, roots_dest));
+  const int last = collective.team.size() - 1;
+  if (root < 0 || root > last) end_for_bad_number(collective.call, "PE_root", root, 0, last);
+  const std::size_t bytes = block_bytes(collective);
+  return make(collective, {"nelems", bytes, bytes, {"PE_root", static_cast<std::uint64_t>(root)}},
+              pgas::broadcast, bytes, root, roots_dest);
 }
 
-// How much comes from the others is only known in the call itself.
+// How much comes from the others is only known in the call itself, and a member without elements
+// needs no buffers.
 Status collect(const Collective& collective) {
-  const auto& [call, team, elements] = collective;
-  RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
-  const std::size_t bytes = bytes_of(collective);
-  require_symmetric(call, "dest", elements.dest, bytes);
-  require_symmetric(call, "source", elements.source, bytes);
-  MEMSPAN_PASS(compare(call, team));  // a member without elements needs no buffers
-  if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(
-        pgas::on_device::collect(team, call, elements.dest, elements.source, bytes));
-  return recorded.ends(pgas::collect(team, call, elements.dest, elements.source, bytes));
+  const std::size_t bytes = block_bytes(collective);
+  return make(collective, {nullptr, bytes, bytes}, pgas::collect, bytes);
 }
 
 Status fcollect(const Collective& collective) {
-  const auto& [call, team, elements] = collective;
-  RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
-  const std::size_t bytes = bytes_of(collective);
-  MEMSPAN_PASS(check(collective, "nelems", {capi::bytes_of(bytes, members(team)), bytes}));
-  if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(
-        pgas::on_device::fcollect(team, call, elements.dest, elements.source, bytes));
-  return recorded.ends(pgas::fcollect(team, call, elements.dest, elements.source, bytes));
+  const std::size_t bytes = block_bytes(collective);
+  return make(collective, {"nelems", all_bytes(collective), bytes}, pgas::fcollect, bytes);
 }
 
 Status alltoall(const Collective& collective) {
-  const auto& [call, team, elements] = collective;
-  RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
-  const std::size_t bytes = bytes_of(collective);
-  const std::size_t all = capi::bytes_of(bytes, members(team));
-  MEMSPAN_PASS(check(collective, "nelems", {all, all}));
-  if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(
-        pgas::on_device::alltoall(team, call, elements.dest, elements.source, bytes));
-  return recorded.ends(pgas::alltoall(team, call, elements.dest, elements.source, bytes));
+  const std::size_t all = all_bytes(collective);
+  return make(collective, {"nelems", all, all}, pgas::alltoall, block_bytes(collective));
 }
 
 Status alltoalls(const Collective& collective, std::ptrdiff_t dest_stride,
                  std::ptrdiff_t source_stride) {
-  const auto& [call, team, elements] = collective;
-  RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
-  const Sizes bytes{strided_bytes(collective, "dst", dest_stride),
-                    strided_bytes(collective, "sst", source_stride)};
-  MEMSPAN_PASS(check(collective, "nelems", bytes, {"dst", static_cast<std::uint64_t>(dest_stride)},
-                     {"sst", static_cast<std::uint64_t>(source_stride)}));
-  if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(pgas::on_device::alltoalls(team, call, elements.dest, elements.source,
-                                                    dest_stride, source_stride, elements.count,
-                                                    elements.bytes));
-  return recorded.ends(pgas::alltoalls(team, call, elements.dest, elements.source, dest_stride,
-                                       source_stride, elements.count, elements.bytes));
+  const Arguments arguments{"nelems",
+                            strided_bytes(collective, "dst", dest_stride),
+                            strided_bytes(collective, "sst", source_stride),
+                            {"dst", static_cast<std::uint64_t>(dest_stride)},
+                            {"sst", static_cast<std::uint64_t>(source_stride)}};
+  return make(collective, arguments, pgas::alltoalls, dest_stride, source_stride,
+              collective.elements.count, collective.elements.bytes);
 }
 
 Status reduce(const Collective& collective, const pgas::ReductionKernel& kernel) {
-  const auto& [call, team, elements] = collective;
-  RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
-  const std::size_t bytes = bytes_of(collective);
-  MEMSPAN_PASS(check(collective, "nreduce", {bytes, bytes}));
-  if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(pgas::on_device::reduce(team, call, elements.dest, elements.source,
-                                                 elements.count, kernel));
-  return recorded.ends(
-      pgas::reduce(team, call, elements.dest, elements.source, elements.count, kernel));
+  const std::size_t bytes = block_bytes(collective);
+  return make(collective, {"nreduce", bytes, bytes}, pgas::reduce, collective.elements.count,
+              kernel);
 }
 
 Status scan(const Collective& collective, pgas::ScanKind kind,
             const pgas::ReductionKernel& kernel) {
-  const auto& [call, team, elements] = collective;
-  RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, bytes_of(collective));
-  const std::size_t bytes = bytes_of(collective);
-  MEMSPAN_PASS(check(collective, "nelems", {bytes, bytes}));
-  if (is_on_device(elements)) [[unlikely]]
-    return recorded.ends(pgas::on_device::scan(team, call, kind, elements.dest, elements.source,
-                                               elements.count, kernel));
-  return recorded.ends(
-      pgas::scan(team, call, kind, elements.dest, elements.source, elements.count, kernel));
+  const std::size_t bytes = block_bytes(collective);
+  return make(collective, {"nelems", bytes, bytes}, pgas::scan, kind, collective.elements.count,
+              kernel);
 }
 
 }  // namespace memspan::capi

@@ -8,15 +8,11 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
-#include <new>
-#include <string>
-#include <utility>
 
+#include "capi/aclshmem/export.h"
 #include "capi/failures.h"
-#include "capi/out_of_memory.h"
 #include "capi/smem/result.h"
 #include "core/lifetime.h"
-#include "core/log.h"
 
 namespace memspan::capi {
 
@@ -26,7 +22,7 @@ const char kNoMemoryMessage[] =
 
 namespace {
 
-constinit std::atomic<NameHandler> name_handler{nullptr};
+constinit std::atomic<memspan_name_handler_t> name_handler{nullptr};
 
 struct LastError {
   std::string kept;
@@ -38,26 +34,26 @@ constinit thread_local const char* call_without_memory = nullptr;
 // A failure's codes in the API bindings: the only such table.
 struct Row {
   Code code;
-  ShmemCode shmem;
+  int shmem;
   std::int32_t smem;
   int end;  // MEMSPAN_END_..., when it ends the process
 };
 constexpr std::array<Row, 15> kRows{{
-    {Code::kOk, ShmemCode::kSuccess, SMEM_OK, MEMSPAN_END_SYSTEM},
-    {Code::kInvalidArgument, ShmemCode::kInvalidParam, SMEM_INVALID_PARAM, MEMSPAN_END_MISTAKE},
-    {Code::kNotFound, ShmemCode::kInvalidParam, SMEM_NOT_EXIST, MEMSPAN_END_SYSTEM},
-    {Code::kUnavailable, ShmemCode::kInnerError, SMEM_NOT_STARTED, MEMSPAN_END_MISTAKE},
-    {Code::kTimeout, ShmemCode::kTimeoutError, SMEM_TIMEOUT, MEMSPAN_END_TIMEOUT},
-    {Code::kOutOfMemory, ShmemCode::kMallocFailed, SMEM_MALLOC_FAILED, MEMSPAN_END_OUT_OF_MEMORY},
-    {Code::kNotSupported, ShmemCode::kNotSupported, SMEM_ERROR, MEMSPAN_END_MISTAKE},
-    {Code::kPeerLost, ShmemCode::kSmemError, SMEM_NOT_CONNECTED, MEMSPAN_END_PEER_FAILED},
-    {Code::kUnreachable, ShmemCode::kBootstrapError, SMEM_NOT_CONNECTED, MEMSPAN_END_SYSTEM},
-    {Code::kStale, ShmemCode::kInvalidParam, SMEM_NOT_EXIST, MEMSPAN_END_SYSTEM},
-    {Code::kAuth, ShmemCode::kBootstrapError, SMEM_ERROR, MEMSPAN_END_SYSTEM},
-    {Code::kStoreLost, ShmemCode::kBootstrapError, SMEM_NOT_CONNECTED, MEMSPAN_END_SYSTEM},
-    {Code::kForked, ShmemCode::kInnerError, SMEM_NOT_STARTED, MEMSPAN_END_MISTAKE},
-    {Code::kSystem, ShmemCode::kInnerError, SMEM_ERROR, MEMSPAN_END_SYSTEM},
-    {Code::kInternal, ShmemCode::kInnerError, SMEM_ERROR, MEMSPAN_END_SYSTEM},
+    {Code::kOk, SHMEM_SUCCESS, SMEM_OK, MEMSPAN_END_SYSTEM},
+    {Code::kInvalidArgument, SHMEM_INVALID_PARAM, SMEM_INVALID_PARAM, MEMSPAN_END_MISTAKE},
+    {Code::kNotFound, SHMEM_INVALID_PARAM, SMEM_NOT_EXIST, MEMSPAN_END_SYSTEM},
+    {Code::kUnavailable, SHMEM_INNER_ERROR, SMEM_NOT_STARTED, MEMSPAN_END_MISTAKE},
+    {Code::kTimeout, SHMEM_TIMEOUT_ERROR, SMEM_TIMEOUT, MEMSPAN_END_TIMEOUT},
+    {Code::kOutOfMemory, SHMEM_MALLOC_FAILED, SMEM_MALLOC_FAILED, MEMSPAN_END_OUT_OF_MEMORY},
+    {Code::kNotSupported, SHMEM_NOT_SUPPORTED, SMEM_ERROR, MEMSPAN_END_MISTAKE},
+    {Code::kPeerLost, SHMEM_SMEM_ERROR, SMEM_NOT_CONNECTED, MEMSPAN_END_PEER_FAILED},
+    {Code::kUnreachable, SHMEM_BOOTSTRAP_ERROR, SMEM_NOT_CONNECTED, MEMSPAN_END_SYSTEM},
+    {Code::kStale, SHMEM_INVALID_PARAM, SMEM_NOT_EXIST, MEMSPAN_END_SYSTEM},
+    {Code::kAuth, SHMEM_BOOTSTRAP_ERROR, SMEM_ERROR, MEMSPAN_END_SYSTEM},
+    {Code::kStoreLost, SHMEM_BOOTSTRAP_ERROR, SMEM_NOT_CONNECTED, MEMSPAN_END_SYSTEM},
+    {Code::kForked, SHMEM_INNER_ERROR, SMEM_NOT_STARTED, MEMSPAN_END_MISTAKE},
+    {Code::kSystem, SHMEM_INNER_ERROR, SMEM_ERROR, MEMSPAN_END_SYSTEM},
+    {Code::kInternal, SHMEM_INNER_ERROR, SMEM_ERROR, MEMSPAN_END_SYSTEM},
 }};
 
 constexpr bool is_in_order() {
@@ -90,10 +86,6 @@ constexpr std::array<std::pair<std::int32_t, const char*>, 14> kSmemTexts{{
 
 }  // namespace
 
-ShmemCode shmem_code(const Status& status) {
-  return row_of(status.code()).shmem;
-}
-
 std::int32_t smem_code(const Status& status) {
   return row_of(status.code()).smem;
 }
@@ -108,13 +100,9 @@ const char* smem_code_text(std::int32_t code) {
   return "unknown error";
 }
 
-void set_name_handler(NameHandler handler) {
-  name_handler.store(handler, std::memory_order_release);
-}
-
-// Pairs with the release of set_name_handler().
+// Pairs with the release of memspan_set_name_handler().
 const char* shown_name(const char* call) {
-  const NameHandler handler = name_handler.load(std::memory_order_acquire);
+  const memspan_name_handler_t handler = name_handler.load(std::memory_order_acquire);
   return handler == nullptr ? call : handler(call);
 }
 
@@ -160,25 +148,26 @@ void report_out_of_memory(const char* function) noexcept {
   log_out_of_memory(name_of_failed(function), log_line_limited, LogLevel::kError);
 }
 
-int shmem_failure(const char* call, ShmemCode code, std::string_view message) {
+int shmem_failure(const char* call, int code, std::string_view message) {
   remember_error(call, message);
   log_line(LogLevel::kError, last_error());
-  return static_cast<int>(code);
+  return code;
 }
 
 int shmem_result(const char* call, const Status& status) {
   if (status.is_ok()) return 0;
   end_process_if_asked();
-  return shmem_failure(call, shmem_code(status), status.message());
+  return shmem_failure(call, row_of(status.code()).shmem, status.message());
 }
 
 }  // namespace memspan::capi
 
-extern "C" __attribute__((visibility("default"))) void memspan_set_name_handler(
-    memspan_name_handler_t handler) {
-  memspan::capi::set_name_handler(handler);
+using namespace memspan::capi;
+
+MEMSPAN_EXPORT void memspan_set_name_handler(memspan_name_handler_t handler) {
+  name_handler.store(handler, std::memory_order_release);
 }
 
-extern "C" __attribute__((visibility("default"))) const char* memspan_last_error(void) {
-  return memspan::capi::last_error();
+MEMSPAN_EXPORT const char* memspan_last_error(void) {
+  return last_error();
 }

@@ -3,36 +3,18 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 #include "core/status.h"
 
 namespace memspan::capi {
 
-// The return codes of the CANN SHMEM API (SHMEM_... and ACLSHMEM_...).
-enum class ShmemCode : int {
-  kSuccess = 0,
-  kInvalidParam = -1,
-  kInvalidValue = -2,
-  kSmemError = -3,
-  kInnerError = -4,
-  kNotInited = -5,
-  kBootstrapError = -6,
-  kTimeoutError = -7,
-  kMallocFailed = -8,
-  kNotSupported = -100,
-};
-
-// The codes of a failure in the APIs of CANN SHMEM and MemFabric (SMEM_...), and the reason with
-// which it ends the process (MEMSPAN_END_...).
-ShmemCode shmem_code(const Status& status);
+// The code of a failure in MemFabric's API (SMEM_...), and the reason with which it ends the
+// process (MEMSPAN_END_...).
 std::int32_t smem_code(const Status& status);
 int end_reason(const Status& status);
 const char* smem_code_text(std::int32_t code);
 
 // The name of a call in the language that it was made from (memspan/memspan.h).
-using NameHandler = const char* (*)(const char* call);
-void set_name_handler(NameHandler handler);
 const char* shown_name(const char* call);
 // The name of an exported function by its __func__: OpenSHMEM's have a p in front.
 inline const char* name_of_failed(const char* function) {
@@ -46,10 +28,10 @@ const char* last_error();
 // Like last_error(), and forgets the text.
 const char* take_last_error();
 
-// Returns the result of a CANN SHMEM call: 0 when ok; else it keeps and logs the text. Ends the
-// process instead when a peer has asked the whole job to end.
+// Returns the result of a CANN SHMEM call (SHMEM_...): 0 when ok; else it keeps and logs the text.
+// Ends the process instead when a peer has asked the whole job to end.
 int shmem_result(const char* call, const Status& status);
 // Like shmem_result(), with a code that is more exact than the Status's own.
-int shmem_failure(const char* call, ShmemCode code, std::string_view message);
+int shmem_failure(const char* call, int code, std::string_view message);
 
 }  // namespace memspan::capi

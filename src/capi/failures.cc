@@ -5,16 +5,13 @@
 #include <memspan/memspan.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
-#include <new>
-#include <utility>
 
 #include "capi/errors.h"
 #include "capi/out_of_memory.h"
 #include "capi/process_state.h"
-#include "core/exit.h"
 #include "core/interrupt.h"
+#include "core/lifetime.h"
 #include "core/log.h"
 #include "core/remedy.h"
 #include "node/wait.h"
@@ -40,12 +37,21 @@ MEMSPAN_REMEDY(kNotSymmetric, "not-symmetric-memory",
                "Pass what shmem_malloc returned on this PE, or a global or static variable.");
 
 constinit std::atomic<ErrorHandler> error_handler{nullptr};
-constinit std::atomic<EndHandler> end_handler{nullptr};
-constinit thread_local EndHandler thread_end_handler = nullptr;
+constinit std::atomic<memspan_end_handler_t> end_handler{nullptr};
+constinit thread_local memspan_end_handler_t thread_end_handler = nullptr;
 
-[[noreturn]] void end_with_message(const char* call, std::string_view message) {
-  end_process(call, Status(Code::kInvalidArgument, std::string(message)));
+// The thread's own comes first. The load pairs with the release of memspan_set_end_handler().
+std::array<memspan_end_handler_t, 2> end_handlers() {
+  return {thread_end_handler, end_handler.load(std::memory_order_acquire)};
 }
+
+template <typename... Values>
+[[noreturn]] void end_with(const char* call, fmt::format_string<const Values&...> text,
+                           const Values&... values) try {
+  require_started(call);
+  end_process(call, Status(Code::kInvalidArgument, fmt::format(text, values...)));
+}
+MEMSPAN_CATCH_AND_END(call)
 
 // A link's failure names its peer.
 bool names_a_noted_death(const WaitContext& waiting, const std::string& message) {
@@ -112,9 +118,7 @@ void end_process_if_asked() {
 
 void end_process(const char* call, const Status& status) try {
   end_process_if_asked();
-  // Pairs with the release of set_end_handler().
-  for (const EndHandler handler :
-       {thread_end_handler, end_handler.load(std::memory_order_acquire)}) {
+  for (const memspan_end_handler_t handler : end_handlers()) {
     if (handler == nullptr) continue;
     remember_error(call, status.message());
     handler(shown_name(call), end_reason(status), status.message().c_str());
@@ -128,18 +132,10 @@ void end_out_of_memory(const char* function) {
   const char* const call = name_of_failed(function);
   end_process_if_asked();
   keep_out_of_memory(call);
-  for (const EndHandler handler : {thread_end_handler, end_handler.load(std::memory_order_acquire)})
+  for (const memspan_end_handler_t handler : end_handlers())
     if (handler != nullptr) handler(shown_name(call), MEMSPAN_END_OUT_OF_MEMORY, kNoMemoryMessage);
   log_out_of_memory(call, log_line, LogLevel::kFatal);
   exit_at_once(1);
-}
-
-void set_end_handler(EndHandler handler) {
-  end_handler.store(handler, std::memory_order_release);
-}
-
-EndHandler set_thread_end_handler(EndHandler handler) {
-  return std::exchange(thread_end_handler, handler);
 }
 
 void set_error_handler(ErrorHandler handler) {
@@ -176,43 +172,35 @@ void end_for_bad_access(const char* call, const char* argument, const void* addr
   require_started(call);
   const RouteTable& routes = process_state.routes;
   if (static_cast<std::uint32_t>(pe) >= routes.peers)
-    end_with_message(
-        call, fmt::format("pe is {}, allowed are 0 to {}{}", pe, routes.peers - 1, kPeOutOfRange));
+    end_with(call, "pe is {}, allowed are 0 to {}{}", pe, routes.peers - 1, kPeOutOfRange);
   if (address == nullptr) end_for_null(call, argument, address);
   if (routes.data.contains(address, bytes))
-    end_with_message(call,
-                     fmt::format("{} is {}, a global or static variable, and PE {} runs another "
-                                 "program than this one",
-                                 argument, address, pe));
+    end_with(call,
+             "{} is {}, a global or static variable, and PE {} runs another program than this one",
+             argument, address, pe);
   const SymmetricRegion* const device = routes.device_region();
-  end_with_message(
-      call, fmt::format(
-                "{} is {} ({} bytes), which is not entirely in the symmetric heap, {:#x} to {:#x}, "
-                "nor in the program's global and static variables, {:#x} to {:#x}{}{}",
-                argument, address, bytes, routes.heap.base, routes.heap.base + routes.heap.bytes,
-                routes.data.base, routes.data.base + routes.data.bytes,
-                device == nullptr ? std::string()
-                                  : fmt::format(", nor in the symmetric heap in memory of a "
-                                                "device, {:#x} to {:#x}",
-                                                device->base, device->base + device->bytes),
-                kNotSymmetric));
+  end_with(call,
+           "{} is {} ({} bytes), which is not entirely in the symmetric heap, {:#x} to {:#x}, nor "
+           "in the program's global and static variables, {:#x} to {:#x}{}{}",
+           argument, address, bytes, routes.heap.base, routes.heap.base + routes.heap.bytes,
+           routes.data.base, routes.data.base + routes.data.bytes,
+           device == nullptr ? std::string()
+                             : fmt::format(", nor in the symmetric heap in memory of a device, "
+                                           "{:#x} to {:#x}",
+                                           device->base, device->base + device->bytes),
+           kNotSymmetric);
 }
 MEMSPAN_CATCH_AND_END(call)
 
-void end_for_null(const char* call, const char* argument, const void* address) try {
-  require_started(call);
-  end_with_message(call, address == nullptr
-                             ? fmt::format("{} is NULL", argument)
-                             : fmt::format("{} is {}, which is not memory", argument, address));
+void end_for_null(const char* call, const char* argument, const void* address) {
+  if (address == nullptr) end_with(call, "{} is NULL", argument);
+  end_with(call, "{} is {}, which is not memory", argument, address);
 }
-MEMSPAN_CATCH_AND_END(call)
 
 void end_for_misaligned_word(const char* call, const char* argument, const void* address,
-                             std::size_t bytes) try {
-  end_with_message(call, fmt::format("{} is {}, not a multiple of the word's {} bytes", argument,
-                                     address, bytes));
+                             std::size_t bytes) {
+  end_with(call, "{} is {}, not a multiple of the word's {} bytes", argument, address, bytes);
 }
-MEMSPAN_CATCH_AND_END(call)
 
 void end_for_device_memory(const char* call, const char* argument, const void* address) try {
   end_process(call,
@@ -223,33 +211,27 @@ void end_for_device_memory(const char* call, const char* argument, const void* a
 }
 MEMSPAN_CATCH_AND_END(call)
 
-void end_for_bad_number(const char* call, const char* argument, long value, long least,
-                        long most) try {
-  require_started(call);
-  end_with_message(call,
-                   fmt::format("{} is {}, allowed are {} to {}", argument, value, least, most));
+void end_for_bad_number(const char* call, const char* argument, long value, long least, long most) {
+  end_with(call, "{} is {}, allowed are {} to {}", argument, value, least, most);
 }
-MEMSPAN_CATCH_AND_END(call)
 
-void end_for_bad_handle(const char* call, const char* argument, const void* handle) try {
-  require_started(call);
-  end_with_message(call, fmt::format("{} is {}, which is not a valid handle", argument, handle));
+void end_for_bad_handle(const char* call, const char* argument, const void* handle) {
+  end_with(call, "{} is {}, which is not a valid handle", argument, handle);
 }
-MEMSPAN_CATCH_AND_END(call)
 
 }  // namespace memspan::capi
 
-extern "C" __attribute__((visibility("default"))) void memspan_set_end_handler(
-    memspan_end_handler_t handler) {
-  memspan::capi::set_end_handler(handler);
+using namespace memspan::capi;
+
+MEMSPAN_EXPORT void memspan_set_end_handler(memspan_end_handler_t handler) {
+  end_handler.store(handler, std::memory_order_release);
 }
 
-extern "C" __attribute__((visibility("default"))) memspan_end_handler_t
-memspan_set_thread_end_handler(memspan_end_handler_t handler) {
-  return memspan::capi::set_thread_end_handler(handler);
+MEMSPAN_EXPORT memspan_end_handler_t memspan_set_thread_end_handler(memspan_end_handler_t handler) {
+  return std::exchange(thread_end_handler, handler);
 }
 
-extern "C" __attribute__((visibility("default"))) memspan_interrupt_handler_t
+MEMSPAN_EXPORT memspan_interrupt_handler_t
 memspan_set_thread_interrupt_handler(memspan_interrupt_handler_t handler) {
   return memspan::set_thread_interrupt_handler(handler);
 }

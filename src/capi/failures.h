@@ -16,14 +16,9 @@ namespace memspan::capi {
 
 extern const char kNotInAJob[];  // the end of a message (core/remedy.h)
 
-// When a peer has asked the whole job to end it ends quietly, with that peer's code.
+// When a peer has asked the whole job to end it ends quietly, with that peer's code. Calls the
+// program's handlers before the end; they may throw (memspan/memspan.h).
 [[noreturn, gnu::cold]] void end_process(const char* call, const Status& status);
-
-// Called by end_process() before the end; it may throw (memspan/memspan.h). Null: no handler.
-using EndHandler = void (*)(const char* call, int reason, const char* message);
-void set_end_handler(EndHandler handler);
-// A handler for this thread, which is called first. Returns the previous one.
-EndHandler set_thread_end_handler(EndHandler handler);
 
 // Ends the process if a peer has asked the whole job to end.
 void end_process_if_asked();

@@ -3,25 +3,16 @@
 #pragma once
 
 #include <bit>
-#include <cstdint>
 
 #include "capi/access.h"
 #include "capi/polling.h"
 #include "observe/counters.h"
-#include "pgas/atomic.h"
+#include "pgas/rma.h"
 
 namespace memspan::capi {
 
 [[gnu::cold]] std::uint64_t atomic_slow_path(const char* call, const AtomicOp& op,
                                              const void* target, int pe, ContextNumber context);
-
-template <AtomicKind kind, typename T>
-[[gnu::cold, gnu::noinline]] T atomic_value_slow_path(const char* call, const T* target, T operand,
-                                                      T compare, int pe, ContextNumber context) {
-  using Word = pgas::WordOf<T>;
-  AtomicOp op{kind, sizeof(T), std::bit_cast<Word>(operand), std::bit_cast<Word>(compare)};
-  return std::bit_cast<T>(static_cast<Word>(atomic_slow_path(call, op, target, pe, context)));
-}
 
 // The fast case, or null: the word is symmetric, well aligned and mapped.
 template <typename T>
@@ -44,7 +35,9 @@ template <AtomicKind kind, typename T>
       return before;
     }
   }
-  return atomic_value_slow_path<kind>(call, target, operand, compare, pe, context);
+  using Word = pgas::WordOf<T>;
+  const AtomicOp op{kind, sizeof(T), std::bit_cast<Word>(operand), std::bit_cast<Word>(compare)};
+  return std::bit_cast<T>(static_cast<Word>(atomic_slow_path(call, op, target, pe, context)));
 }
 
 template <AtomicKind kind, typename T>

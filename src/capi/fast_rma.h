@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Put and get as the API bindings have them. In line is the one case that has to be fast: an
 // address that is symmetric and a peer whose memory is mapped. Everything else (no bytes, a
-// mistake, a link) is behind one jump, with the same arguments, to the _slow_path functions.
+// mistake, a link) is behind one jump, with the same arguments.
 #pragma once
-
-#include <cstddef>
-#include <cstdint>
 
 #include "capi/access.h"
 #include "capi/polling.h"
@@ -14,15 +11,19 @@
 
 namespace memspan::capi {
 
-[[gnu::cold]] void put_slow_path(const char* call, void* dest, const void* source,
-                                 std::size_t bytes, int pe, ContextNumber context);
-[[gnu::cold]] void get_slow_path(const char* call, void* dest, const void* source,
-                                 std::size_t bytes, int pe, ContextNumber context);
-// Handle calls that miss the inline case: count them (observe/counters.h) or take the slow path.
-void put_elsewhere(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
-                   ContextNumber context);
-void get_elsewhere(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
-                   ContextNumber context);
+using pgas::Strides;
+
+// `kind` is kPut or kGet.
+template <CallKind kind>
+[[gnu::cold]] void move_slow_path(const char* call, void* dest, const void* source,
+                                  std::size_t bytes, int pe, ContextNumber context);
+// Handles calls that miss the inline case: counts them (observe/counters.h) or takes the slow path.
+template <CallKind kind>
+void move_elsewhere(const char* call, void* dest, const void* source, std::size_t bytes, int pe,
+                    ContextNumber context);
+template <CallKind kind>
+void move_strided(const char* call, void* dest, const void* source, const Strides& strides,
+                  std::size_t element_bytes, int pe, ContextNumber context = kDefaultContext);
 
 // `count` elements.
 template <std::size_t kElementBytes>
@@ -30,7 +31,8 @@ inline void put(const char* call, void* dest, const void* source, std::size_t co
                 ContextNumber context = kDefaultContext) {
   const Route* route = process_state.routes.find_mapped<kElementBytes>(dest, count, pe);
   if (route == nullptr || is_null(source)) [[unlikely]]
-    return put_elsewhere(call, dest, source, bytes_of(count, kElementBytes), pe, context);
+    return move_elsewhere<CallKind::kPut>(call, dest, source, bytes_of(count, kElementBytes), pe,
+                                          context);
   require(call, pgas::put(process_state.routes, *route, dest, source, count * kElementBytes));
 }
 
@@ -39,22 +41,9 @@ inline void get(const char* call, void* dest, const void* source, std::size_t co
                 ContextNumber context = kDefaultContext) {
   const Route* route = process_state.routes.find_mapped<kElementBytes>(source, count, pe);
   if (route == nullptr || is_null(dest)) [[unlikely]]
-    return get_elsewhere(call, dest, source, bytes_of(count, kElementBytes), pe, context);
+    return move_elsewhere<CallKind::kGet>(call, dest, source, bytes_of(count, kElementBytes), pe,
+                                          context);
   require(call, pgas::get(process_state.routes, *route, dest, source, count * kElementBytes));
-}
-
-// By value, so that the in-line path needs no place in memory for it.
-template <typename T>
-[[gnu::cold, gnu::noinline]] void put_value_slow_path(const char* call, T* dest, T value, int pe,
-                                                      ContextNumber context) {
-  put_slow_path(call, dest, &value, sizeof(T), pe, context);
-}
-template <typename T>
-[[gnu::cold, gnu::noinline]] T get_value_slow_path(const char* call, const T* source, int pe,
-                                                   ContextNumber context) {
-  T value;
-  get_slow_path(call, &value, source, sizeof(T), pe, context);
-  return value;
 }
 
 // One element. Up to 8 bytes it is one access that never tears, also next to a thread of this
@@ -99,7 +88,7 @@ template <typename T>
       return count_call(CallKind::kPut, sizeof(T));
     }
   }
-  put_value_slow_path(call, dest, value, pe, context);
+  move_slow_path<CallKind::kPut>(call, dest, &value, sizeof(T), pe, context);
 }
 template <typename T>
 [[gnu::noinline]] T get_value_elsewhere(const char* call, const T* source, int pe,
@@ -110,7 +99,9 @@ template <typename T>
       return get_by(*route, source);
     }
   }
-  return get_value_slow_path(call, source, pe, context);
+  T value;
+  move_slow_path<CallKind::kGet>(call, &value, source, sizeof(T), pe, context);
+  return value;
 }
 
 template <typename T>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of each exported function that may allocate: std::bad_alloc leaves none of them, nor does
-// std::length_error, for a count beyond what a container can hold.
+// The beginning of each exported function, and the end of each that may allocate: std::bad_alloc
+// leaves none of them, nor does std::length_error, for a count beyond what a container can hold.
 //
 //   MEMSPAN_EXPORT int32_t smem_x(int y) try {
 //     return ...;
@@ -8,13 +8,15 @@
 //   MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 //
 // tests/capi/check_exceptions.py finds a function without it. Functions of the data path have none:
-// what they call out of line (put_slow_path(), fail()) catches, so that their code stays as it is.
+// what they call out of line (move_slow_path(), fail()) catches, so that their code stays as it is.
 #pragma once
 
 #include <new>
 #include <stdexcept>
 
 #include "core/log.h"
+
+#define MEMSPAN_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace memspan::capi {
 

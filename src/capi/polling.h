@@ -5,7 +5,6 @@
 // look that finds the same again and again (node/poll_detector.h) lets others run.
 #pragma once
 
-#include <cstdint>
 #include <cstring>
 
 #include "capi/process_state.h"

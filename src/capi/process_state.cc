@@ -6,23 +6,19 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <array>
-#include <chrono>
-#include <memory>
-#include <new>
-#include <utility>
-
 #include "capi/failures.h"
 #include "capi/kernel/device_job.h"
-#include "capi/start_story.h"
+#include "core/cpu.h"
 #include "core/environment.h"
 #include "core/log.h"
 #include "core/mutex.h"
 #include "core/remedy.h"
+#include "memory/budget.h"
+#include "net/host_identity.h"
 #include "observe/trace.h"
 #include "pgas/collective/collective.h"
-#include "pgas/order.h"
-#include "world/static_sharing.h"
+#include "pgas/rma.h"
+#include "world/host_memory.h"
 
 namespace memspan::capi {
 
@@ -46,6 +42,70 @@ struct Lifecycle {
 };
 constinit Lifecycle lifecycle;
 
+// ---- what explains a start that is slow or unexpected: processes, hosts, memory, routes, the time
+// of each step. Logged at the level DEBUG; INFO has only the routes. Without DEBUG a start reads a
+// clock once.
+
+std::string describe_budget() {
+  const auto budget = measure_memory_budget();
+  if (!budget.is_ok()) return budget.status().message();
+  return fmt::format("{} may be taken ({})", format_size(budget->available), budget->source);
+}
+
+std::string describe_memory(const World& world) {
+  const RouteTable& routes = world.routes();
+  const bool is_at_allocation = world.commit_mode() == CommitMode::kAtAllocation;
+  return fmt::format(
+      "memory: a symmetric heap of {} at {:#x}, taken at {}; {} of global and static variables are "
+      "symmetric; {}",
+      format_size(routes.heap.bytes), routes.heap.base,
+      is_at_allocation ? "allocation" : "the first use of each page",
+      format_size(routes.data.bytes), describe_budget());
+}
+
+class StartStory {
+ public:
+  explicit StartStory(const char* call) : call_(call) {}
+  // Ends the step that began at the previous call or at construction.
+  void step(const char* what) {
+    if (!is_told_) return;
+    const auto now = Clock::now();
+    steps_ += fmt::format("{}{} {:.2f} ms", steps_.empty() ? "" : ", ", what,
+                          1e3 * to_seconds(now - last_));
+    last_ = now;
+  }
+  void tell(const World& world, std::string_view how_joined) const {
+    if (log_level() <= LogLevel::kInfo)
+      log_line(LogLevel::kInfo, fmt::format("{}: {}", call_, world.describe_routes()));
+    if (!is_told_) return;
+    auto say = [&](const std::string& line) {
+      log_line(LogLevel::kDebug, fmt::format("{}: {}", call_, line));
+    };
+    say(fmt::format("process: memspan {}, process {} is PE {} of {}, {}", MEMSPAN_VERSION, getpid(),
+                    world.rank(), world.size(), how_joined));
+    const bool is_crowded = world.is_oversubscribed();
+    say(fmt::format("where: host {}, {} core{} for this process; waits {}", host_name(),
+                    usable_cores(), usable_cores() == 1 ? "" : "s",
+                    is_crowded ? "yield at once, since there are more PEs than cores"
+                               : "spin before they yield"));
+    say(describe_memory(world));
+    int direct = 0;
+    for (int peer = 0; peer < world.size(); ++peer) direct += world.route(peer).is_direct() ? 1 : 0;
+    say(fmt::format("route: loads and stores reach {} of {} PEs, links the others", direct,
+                    world.size()));
+    say(fmt::format("time: {}; {:.2f} ms in all", steps_, 1e3 * to_seconds(last_ - begin_)));
+  }
+
+ private:
+  const char* call_;
+  const bool is_told_ = log_level() <= LogLevel::kDebug;
+  const Clock::time_point begin_ = Clock::now();
+  Clock::time_point last_ = begin_;
+  std::string steps_;
+};
+
+// ----
+
 void forget_job() {
   end_device_job();  // whose threads make calls
   World* world = process_state.world;
@@ -57,7 +117,6 @@ void forget_job() {
   process_state.crowded_rank = -1;
   process_state.contexts->clear();
   process_state.teams->clear();
-  delete std::exchange(process_state.active_sets, nullptr);
   delete std::exchange(process_state.local_teams, nullptr);
   delete std::exchange(process_state.shared_team, nullptr);
   delete std::exchange(process_state.world_team, nullptr);
@@ -154,7 +213,6 @@ Status join(const Start& how) {
   apply_error_handler(*world);
   auto world_team = Team::world(*world);
   auto local_teams = std::make_unique<LocalTeams>(*world);
-  auto active_sets = std::make_unique<pgas::ActiveSets>(*world);
   MEMSPAN_TRY_ASSIGN(auto shared_team, world_team->split_mapped(how.what),
                      "making the team of shared memory");
   // Making that team was a barrier: all peers have shared theirs.
@@ -167,7 +225,6 @@ Status join(const Start& how) {
   process_state.is_forked = false;
   process_state.world_team = world_team.release();
   process_state.shared_team = shared_team.release();
-  process_state.active_sets = active_sets.release();
   process_state.local_teams = local_teams.release();
   process_state.has_links = pgas::has_links(world->routes());
   process_state.rank = world->rank();

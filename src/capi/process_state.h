@@ -5,15 +5,11 @@
 // it is empty, so that every address check fails and the slow path (failures.h) says why.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <memory>
 
 #include "capi/handle_table.h"
 #include "core/clock.h"
 #include "core/status.h"
-#include "pgas/active_sets.h"
 #include "pgas/local_teams.h"
 #include "pgas/team.h"
 #include "world/membership.h"
@@ -48,7 +44,6 @@ struct ProcessState {
   World* world = nullptr;
   Team* world_team = nullptr;
   Team* shared_team = nullptr;  // the peers of this host
-  pgas::ActiveSets* active_sets = nullptr;
   LocalTeams* local_teams = nullptr;
   // Made at the first start and kept, so that handles of a job that is over stay stale.
   TeamTable* teams = nullptr;  // those that were split off

@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 #include <link.h>
 
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/log.h"

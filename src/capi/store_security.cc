@@ -3,11 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-
 #include "core/mutex.h"
 
 namespace memspan::capi {

@@ -5,10 +5,6 @@
 // their status. A look at the set says which hold; a wait looks until enough do.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-
 #include "capi/access.h"
 #include "capi/polling.h"
 #include "node/wait.h"
@@ -29,6 +25,7 @@ struct SameValue {
 
 template <typename T, typename Values>
 struct WordSet {
+  const char* call;
   const T* words;
   std::size_t count;
   const int* status;  // null: all words count
@@ -85,8 +82,9 @@ template <typename T, typename Values>
 WordSet<T, Values> word_set(const char* call, const T* words, std::size_t count, const int* status,
                             int cmp, Values values) {
   require_started(call);
-  require_host_buffer(call, "ivars", words, bytes_of(count, sizeof(T)));
-  return {words, count, status, checked_compare(call, cmp), values};
+  // No words need no address.
+  if (count != 0) require_host_memory(call, "ivars", words, bytes_of(count, sizeof(T)));
+  return {call, words, count, status, checked_compare(call, cmp), values};
 }
 
 // False when a peer's death ended it.
@@ -139,32 +137,44 @@ template <typename T>
   return test_once(call, word, cmp, value);
 }
 
-// Tests the set that begins at `words` by `look`, and notes the result if needed.
-template <typename Look>
-auto test_set(const void* words, Look look) {
-  return has_to_note() ? noted(words, look) : look();
+// Looks at the set by `look`, and notes the result if needed.
+template <typename Set, typename Look>
+auto test_set(const Set& set, Look look) {
+  return has_to_note() ? noted(set.words, look) : look();
+}
+template <typename Set>
+int test_all(const Set& set) {
+  return test_set(set, [&] { return set.holds_for_all() ? 1 : 0; });
+}
+template <typename Set>
+std::size_t test_any(const Set& set) {
+  return test_set(set, [&] { return set.find_from(some_start(set.count)); });
+}
+template <typename Set>
+std::size_t test_some(const Set& set, std::size_t* indices) {
+  return test_set(set, [&] { return set.collect(indices); });
 }
 
 template <typename Set>
-void wait_all(const char* call, const Set& set) {
+void wait_all(const Set& set) {
   for (std::size_t i = 0; i < set.count; ++i)
-    if (set.counts(i) && !wait_until(call, [&] { return set.holds_at(i); })) return;
+    if (set.counts(i) && !wait_until(set.call, [&] { return set.holds_at(i); })) return;
 }
 
 template <typename Set>
-std::size_t wait_any(const char* call, const Set& set) {
+std::size_t wait_any(const Set& set) {
   if (!set.has_any()) return kNone;
   std::size_t start = some_start(set.count);
   std::size_t found = kNone;
-  wait_until(call, [&] { return (found = set.find_from(start)) != kNone; });
+  wait_until(set.call, [&] { return (found = set.find_from(start)) != kNone; });
   return found;
 }
 
 template <typename Set>
-std::size_t wait_some(const char* call, const Set& set, std::size_t* indices) {
+std::size_t wait_some(const Set& set, std::size_t* indices) {
   if (!set.has_any()) return 0;
   std::size_t found = 0;
-  wait_until(call, [&] { return (found = set.collect(indices)) != 0; });
+  wait_until(set.call, [&] { return (found = set.collect(indices)) != 0; });
   return found;
 }
 

@@ -5,9 +5,7 @@
 // So rare messages, and peers that share our core, cost next to nothing.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <concepts>
 
 #include "core/clock.h"

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing and reading messages byte by byte, little-endian, with every length checked.
+// Writing and reading messages byte by byte, little-endian, with every length checked, and a
+// buffer.
 #pragma once
 
 #include <cstdint>
-#include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace memspan {
 
@@ -69,6 +71,35 @@ class ByteReader {
   }
   std::string_view rest_;
   bool ok_ = true;
+};
+
+// An owned buffer that can be moved and is not cleared first, for example for received bytes.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(std::size_t bytes)
+      : bytes_(bytes == 0 ? nullptr : std::make_unique_for_overwrite<std::byte[]>(bytes)),
+        size_(bytes) {}
+  // Leaves the other one empty.
+  Buffer(Buffer&& other) noexcept
+      : bytes_(std::move(other.bytes_)), size_(std::exchange(other.size_, 0)) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    bytes_ = std::move(other.bytes_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
+
+  std::byte* data() { return bytes_.get(); }
+  const std::byte* data() const { return bytes_.get(); }
+  std::size_t size() const { return size_; }
+  std::byte* begin() { return data(); }
+  std::byte* end() { return data() + size_; }
+  const std::byte* begin() const { return data(); }
+  const std::byte* end() const { return data() + size_; }
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;
+  std::size_t size_ = 0;
 };
 
 }  // namespace memspan

@@ -3,11 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-#include <utility>
 
 #include "core/remedy.h"
 
@@ -18,6 +16,12 @@ MEMSPAN_REMEDY(
     kWrongValue, "wrong-value",
     "The value of the variable, option or address is outside the allowed range.",
     "Correct it. `env | grep -E 'MEMSPAN|SHMEM|RANK|WORLD'` prints inherited variables.");
+
+// The rest of a unit that may follow k, m, g and t: "MiB", "MB".
+bool is_unit(std::string_view text) {
+  if (!text.empty() && (text.front() | 0x20) == 'i' && text.size() == 2) text.remove_prefix(1);
+  return text.empty() || (text.size() == 1 && (text.front() | 0x20) == 'b');
+}
 
 }  // namespace
 
@@ -82,16 +86,6 @@ Result<Duration> parse_time(std::string_view what, std::string_view text) {
                             what, text, kWrongValue));
 }
 
-namespace {
-
-// The rest of a unit that may follow k, m, g and t: "MiB", "MB".
-bool is_unit(std::string_view text) {
-  if (!text.empty() && (text.front() | 0x20) == 'i' && text.size() == 2) text.remove_prefix(1);
-  return text.empty() || (text.size() == 1 && (text.front() | 0x20) == 'b');
-}
-
-}  // namespace
-
 Result<std::size_t> parse_size(std::string_view what, std::string_view text) {
   Status invalid(Code::kInvalidArgument,
                  fmt::format("{} is \"{}\"; allowed is a positive number with an optional suffix "
@@ -103,22 +97,9 @@ Result<std::size_t> parse_size(std::string_view what, std::string_view text) {
   const auto suffix = text.substr(static_cast<std::size_t>(end - text.data()));
   if (!suffix.empty()) {
     if (!is_unit(suffix.substr(1))) return invalid;
-    switch (suffix.front() | 0x20) {
-      case 'k':
-        number *= 0x1p10;
-        break;
-      case 'm':
-        number *= 0x1p20;
-        break;
-      case 'g':
-        number *= 0x1p30;
-        break;
-      case 't':
-        number *= 0x1p40;
-        break;
-      default:
-        return invalid;
-    }
+    const std::size_t power = std::string_view("kmgt").find(suffix.front() | 0x20);
+    if (power == std::string_view::npos) return invalid;
+    number = std::ldexp(number, 10 * (static_cast<int>(power) + 1));
   }
   number = std::ceil(number);
   if (!(number < 0x1p62)) return invalid;

@@ -3,11 +3,7 @@
 // names the variable, the value and what is allowed.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/clock.h"
@@ -39,5 +35,18 @@ Result<Duration> parse_time(std::string_view what, std::string_view text);
 
 // "1.5 GiB", "512 B": for messages.
 std::string format_size(std::uint64_t bytes);
+
+// The parts of a list such as "a,b" between the separators, one more than there are; any may be
+// empty. They point into the text.
+inline std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (std::size_t end = text.find(separator); end != std::string_view::npos;
+       end = text.find(separator)) {
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  parts.push_back(text);
+  return parts;
+}
 
 }  // namespace memspan

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/interrupt.h"
 
-#include <utility>
-
 namespace memspan {
 namespace {
 
@@ -81,6 +79,17 @@ Status end_of_wait(std::string on_timeout) {
 
 Status interruption() {
   return {Code::kSystem, state.has_ended() ? state.why : "interrupted by a signal's handler"};
+}
+
+Status poll_ready(std::span<pollfd> polled, const Deadline& deadline, const char* on_timeout) {
+  OnEngine::check_may_block();
+  while (true) {
+    const int ready =
+        ::poll(polled.data(), polled.size(), until_next_look(deadline).remaining_poll_ms());
+    if (ready > 0) return Status::ok();
+    if (ready < 0 && errno != EINTR) return Status::from_errno("poll");
+    if (is_interrupted() || deadline.has_passed()) return end_of_wait(on_timeout);
+  }
 }
 
 }  // namespace memspan

@@ -9,11 +9,11 @@
 // destroys.
 #pragma once
 
-#include <atomic>
-#include <chrono>
-#include <string>
+#include <poll.h>
 
-#include "core/clock.h"
+#include <atomic>
+#include <span>
+
 #include "core/mutex.h"
 #include "core/status.h"
 
@@ -58,5 +58,8 @@ bool wait_interruptibly(ConditionVariable& changed, Mutex& mutex, const Deadline
 Status end_of_wait(std::string on_timeout);
 // The failure of a call that was interrupted: kSystem.
 Status interruption();
+// poll(2) for a thread that has nothing else to do: returns once a descriptor is ready; `revents`
+// say which. kTimeout with the text `on_timeout`, the interruption, or kSystem.
+Status poll_ready(std::span<pollfd> polled, const Deadline& deadline, const char* on_timeout);
 
 }  // namespace memspan

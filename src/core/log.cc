@@ -5,10 +5,9 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <string>
 
+#include "core/check.h"
 #include "core/environment.h"
-#include "core/line_limit.h"
 
 namespace memspan {
 namespace {
@@ -96,6 +95,12 @@ void set_log_sink(LogSink sink) {
 
 void set_log_identity(std::string_view identity) {
   log_state().prefix = identity.empty() ? "memspan: " : fmt::format("memspan: {}: ", identity);
+}
+
+void check_failed(const char* condition, const char* file, int line) {
+  log_line(LogLevel::kFatal, std::string("internal error at ") + file + ":" + std::to_string(line) +
+                                 ": " + condition + " does not hold");
+  std::abort();
 }
 
 }  // namespace memspan

@@ -4,8 +4,9 @@
 // Modules return a Status instead of logging; capi and tools log. Data paths never log.
 #pragma once
 
-#include <string_view>
+#include <array>
 
+#include "core/clock.h"
 #include "core/status.h"
 
 namespace memspan {
@@ -33,5 +34,31 @@ void set_log_sink(LogSink sink);
 
 // A prefix for every line, e.g. "PE 3"; empty removes it. Not thread-safe: set it once at start.
 void set_log_identity(std::string_view identity);
+
+// Limits the lines of one kind that a source writes, so that repeated failures do not fill the log:
+// at most 5 lines in any 7 s. One thread at a time. The caller passes the time.
+class LineLimit {
+ public:
+  static constexpr std::size_t kMostLines = 5;
+  static constexpr Duration kWindow = std::chrono::seconds(7);
+
+  // nullopt if a line must be dropped now; otherwise the number of lines that were dropped since
+  // the last written one.
+  std::optional<std::uint64_t> admit(Clock::time_point now) {
+    auto& oldest = written_[next_];
+    if (oldest && now - *oldest < kWindow) {
+      ++dropped_;
+      return std::nullopt;
+    }
+    oldest = now;
+    next_ = (next_ + 1) % kMostLines;
+    return std::exchange(dropped_, 0);
+  }
+
+ private:
+  std::array<std::optional<Clock::time_point>, kMostLines> written_;  // a ring
+  std::size_t next_ = 0;                                              // the oldest
+  std::uint64_t dropped_ = 0;
+};
 
 }  // namespace memspan

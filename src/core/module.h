@@ -4,8 +4,6 @@
 // the folder is ../lib, ../lib64 or Debian's ../lib/x86_64-linux-gnu.
 #pragma once
 
-#include <string>
-
 #include "core/status.h"
 
 namespace memspan {

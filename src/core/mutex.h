@@ -6,7 +6,9 @@
 #include <mutex>
 
 #include "core/clock.h"
-#include "core/on_engine.h"
+#ifndef NDEBUG
+#include "core/check.h"
+#endif
 
 #if defined(__clang__)
 #define MEMSPAN_ATTRIBUTE_(x) __attribute__((x))
@@ -17,7 +19,55 @@
 #define MEMSPAN_REQUIRES(...) MEMSPAN_ATTRIBUTE_(requires_capability(__VA_ARGS__))
 #define MEMSPAN_EXCLUDES(...) MEMSPAN_ATTRIBUTE_(locks_excluded(__VA_ARGS__))
 
+// ThreadSanitizer.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define MEMSPAN_THREAD_SANITIZER_ 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define MEMSPAN_THREAD_SANITIZER_ 1
+#endif
+
+#ifdef MEMSPAN_THREAD_SANITIZER_
+extern "C" {
+void AnnotateIgnoreReadsBegin(const char* file, int line);
+void AnnotateIgnoreReadsEnd(const char* file, int line);
+void AnnotateIgnoreWritesBegin(const char* file, int line);
+void AnnotateIgnoreWritesEnd(const char* file, int line);
+}
+#endif
+
 namespace memspan {
+
+// Debug builds check that no thread blocks while it runs an engine, which owns connections of all
+// peers (transport/message/engine.h). State of the calling thread.
+class OnEngine {
+ public:
+#ifdef NDEBUG
+  static void begin() {}
+  static void end() {}
+  static void check() {}
+  static void check_may_block() {}
+#else
+  static void begin() {
+    ++depth_;
+  }
+  static void end() {
+    --depth_;
+  }
+  static void check() {
+    MEMSPAN_CHECK(depth_ > 0);
+  }
+  // For calls that may block.
+  static void check_may_block() {
+    MEMSPAN_CHECK(depth_ == 0);
+  }
+
+ private:
+  static inline thread_local int depth_ = 0;
+#endif
+};
 
 class MEMSPAN_ATTRIBUTE_(capability("mutex")) Mutex {
  public:
@@ -63,5 +113,22 @@ class ConditionVariable {
  private:
   std::condition_variable condition_;
 };
+
+// For ThreadSanitizer; empty in every other build. Between these two calls this thread reads and
+// writes memory for another process. TSan sees neither the messages that order these accesses with
+// those of our threads nor the accesses of a process that has mapped our memory. It would report
+// each access as a race.
+inline void begin_access_for_peer() {
+#ifdef MEMSPAN_THREAD_SANITIZER_
+  AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+  AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+#endif
+}
+inline void end_access_for_peer() {
+#ifdef MEMSPAN_THREAD_SANITIZER_
+  AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+  AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
+#endif
+}
 
 }  // namespace memspan

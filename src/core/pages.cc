@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/pages.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/memfd.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <fstream>
 
 #include "core/environment.h"
@@ -19,15 +16,6 @@ namespace memspan {
 namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-
-}  // namespace
-
-std::size_t page_size() {
-  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
-
-namespace {
 
 // The kernel would end the process (SIGXFSZ) instead of failing the call.
 Status check_file_size_limit(std::size_t bytes) {
@@ -41,10 +29,6 @@ Status check_file_size_limit(std::size_t bytes) {
                   "have (RLIMIT_FSIZE; \"ulimit -f unlimited\" lifts it)",
                   format_size(bytes), bytes, format_size(limit.rlim_cur), limit.rlim_cur)};
 }
-
-}  // namespace
-
-namespace {
 
 Result<Fd> make_sealed(std::size_t bytes, const char* label, unsigned kind) {
   if (Status status = check_file_size_limit(bytes); !status.is_ok()) return status;
@@ -70,11 +54,15 @@ std::size_t free_huge_pages() {
 
 }  // namespace
 
+std::size_t page_size() {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
 Result<Pages> Pages::create(std::size_t bytes, const char* label) {
   bytes = align_up(bytes, page_size());
-  auto descriptor = make_sealed(bytes, label, 0);
-  if (!descriptor.is_ok()) return descriptor.status();
-  return Pages(std::move(*descriptor), bytes);
+  MEMSPAN_PASS_ASSIGN(Fd descriptor, make_sealed(bytes, label, 0));
+  return Pages(std::move(descriptor), bytes);
 }
 
 // The pages are taken at once: later there could be too few, and an access would end the process.

@@ -10,7 +10,6 @@
 #include <cstddef>
 
 #include "core/fd.h"
-#include "core/status.h"
 
 namespace memspan {
 

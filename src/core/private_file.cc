@@ -2,16 +2,11 @@
 #include "core/private_file.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstdlib>
-#include <memory>
 
 #include "core/environment.h"
 #include "core/random.h"
@@ -87,11 +82,14 @@ int write_all(int file, std::string_view bytes) {
   return 0;
 }
 
+bool is_private_folder(const struct stat& about) {
+  return S_ISDIR(about.st_mode) && about.st_uid == geteuid() && (about.st_mode & kOthers) == 0;
+}
+
 // An existing folder, not a link, that belongs to this user and is closed to others.
 bool is_private_folder(const std::string& path) {
   struct stat about = {};
-  return ::lstat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode) &&
-         about.st_uid == geteuid() && (about.st_mode & kOthers) == 0;
+  return ::lstat(path.c_str(), &about) == 0 && is_private_folder(about);
 }
 
 // Creates the folder, or accepts an existing one that only this user may enter.
@@ -109,8 +107,7 @@ std::vector<std::string> runtime_folders() {
   for (const std::string& path :
        {environment_or("XDG_RUNTIME_DIR", ""), fmt::format("/run/user/{}", geteuid())}) {
     struct stat about = {};
-    if (!path.empty() && ::stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode) &&
-        about.st_uid == geteuid() && (about.st_mode & kOthers) == 0)
+    if (!path.empty() && ::stat(path.c_str(), &about) == 0 && is_private_folder(about))
       folders.push_back(path + "/memspan");
   }
   return folders;
@@ -153,25 +150,23 @@ Result<std::string> make_fallback_folder(const Status& why) {
 
 Result<std::string> read_private_file(std::string_view what, const std::string& path,
                                       std::size_t most) {
-  auto file = open_to_read(what, path, O_NOFOLLOW);
-  if (!file.is_ok()) return file.status();
+  MEMSPAN_PASS_ASSIGN(const Fd file, open_to_read(what, path, O_NOFOLLOW));
   struct stat about = {};
-  if (::fstat(file->get(), &about) != 0) return Status::from_errno("fstat");
+  if (::fstat(file.get(), &about) != 0) return Status::from_errno("fstat");
   if (!S_ISREG(about.st_mode)) return bad(what, path, "is not a regular file");
   if (!is_ours(about)) return bad(what, path, "belongs to another user");
   if ((about.st_mode & kOthers) != 0)
     return bad(what, path,
                fmt::format("is open to others (mode {:04o}); allowed is 0600 or less",
                            about.st_mode & 07777U));
-  if (Status status = check_parent(what, path); !status.is_ok()) return status;
-  return read_all(what, path, file->get(), most);
+  MEMSPAN_PASS(check_parent(what, path));
+  return read_all(what, path, file.get(), most);
 }
 
 Result<std::string> read_public_file(std::string_view what, const std::string& path,
                                      std::size_t most) {
-  auto file = open_to_read(what, path, 0);
-  if (!file.is_ok()) return file.status();
-  return read_all(what, path, file->get(), most);
+  MEMSPAN_PASS_ASSIGN(const Fd file, open_to_read(what, path, 0));
+  return read_all(what, path, file.get(), most);
 }
 
 Result<Fd> write_private_file(const std::string& path, std::string_view bytes) {
@@ -207,7 +202,7 @@ void remove_abandoned_files(const std::string& folder, std::string_view prefix) 
 
 Result<std::string> private_runtime_directory() {
   if (const std::vector<std::string> given = runtime_folders(); !given.empty()) {
-    if (Status status = make_private_folder(given.front()); !status.is_ok()) return status;
+    MEMSPAN_PASS(make_private_folder(given.front()));
     return given.front();
   }
   std::string path = fmt::format("{}/{}", kTemporary, folder_name());
@@ -222,6 +217,17 @@ std::vector<std::string> private_runtime_directories() {
   std::erase_if(folders, [](const std::string& path) { return !is_private_folder(path); });
   for (std::string& path : fallback_folders()) folders.push_back(std::move(path));
   return folders;
+}
+
+Result<Fd> open_output_file(const std::string& path, int flags, mode_t mode) {
+  Fd file(open(path.c_str(), flags | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW, mode));
+  if (file.is_valid()) return file;
+  if (errno == ELOOP)
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} is a symbolic link, or there are too many on the way to it; name "
+                              "the file itself",
+                              path));
+  return Status::from_errno("opening " + path);
 }
 
 }  // namespace memspan

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small files that only this user may read: secrets and keys.
+// Small files that only this user may read (secrets and keys), and output files that a user named.
 #pragma once
 
-#include <cstddef>
-#include <string>
-#include <string_view>
+#include <sys/types.h>
+
 #include <vector>
 
 #include "core/fd.h"
-#include "core/status.h"
 
 namespace memspan {
 
@@ -40,5 +38,11 @@ Result<std::string> private_runtime_directory();
 // are private to this user. Only this user can have made such a folder in /tmp, because others can
 // neither give their files away nor move this user's.
 std::vector<std::string> private_runtime_directories();
+
+// Opens the regular file or device at `path` with `flags` of open(2); creates it with `mode` if it
+// does not exist. Refuses a symbolic link: another user may have put it into a folder that all may
+// write to. Any thread. kInvalidArgument for a link, kSystem with errno for other failures of
+// open(2); both name the path.
+Result<Fd> open_output_file(const std::string& path, int flags, mode_t mode);
 
 }  // namespace memspan

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "core/hex.h"
+#include "core/random.h"
 
 namespace memspan {
 namespace {
@@ -58,18 +58,18 @@ std::optional<SipKey> SipKey::from_hex(std::string_view text) {
 
 // Both processors that we build for are little-endian.
 std::uint64_t siphash(const SipKey& key, std::span<const std::byte> bytes) {
-  State state(key);
+  State hash(key);
   std::uint64_t word = 0;
   std::size_t at = 0;
   for (; at + sizeof word <= bytes.size(); at += sizeof word) {
     std::memcpy(&word, bytes.data() + at, sizeof word);
-    state.take(word);
+    hash.take(word);
   }
   word = std::uint64_t{bytes.size() & 0xff} << 56;
   for (std::size_t i = 0; at + i < bytes.size(); ++i)
     word |= std::to_integer<std::uint64_t>(bytes[at + i]) << (8 * i);
-  state.take(word);
-  return state.finish();
+  hash.take(word);
+  return hash.finish();
 }
 
 }  // namespace memspan

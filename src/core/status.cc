@@ -6,39 +6,24 @@
 namespace memspan {
 
 std::string_view code_name(Code code) {
-  switch (code) {
-    case Code::kOk:
-      return "OK";
-    case Code::kInvalidArgument:
-      return "INVALID_ARGUMENT";
-    case Code::kNotFound:
-      return "NOT_FOUND";
-    case Code::kUnavailable:
-      return "UNAVAILABLE";
-    case Code::kTimeout:
-      return "TIMEOUT";
-    case Code::kOutOfMemory:
-      return "OUT_OF_MEMORY";
-    case Code::kNotSupported:
-      return "NOT_SUPPORTED";
-    case Code::kPeerLost:
-      return "PEER_LOST";
-    case Code::kUnreachable:
-      return "UNREACHABLE";
-    case Code::kStale:
-      return "STALE";
-    case Code::kAuth:
-      return "AUTH";
-    case Code::kStoreLost:
-      return "STORE_LOST";
-    case Code::kForked:
-      return "FORKED";
-    case Code::kSystem:
-      return "SYSTEM";
-    case Code::kInternal:
-      return "INTERNAL";
-  }
-  return "UNKNOWN";
+  constexpr std::string_view kNames[] = {"OK",
+                                         "INVALID_ARGUMENT",
+                                         "NOT_FOUND",
+                                         "UNAVAILABLE",
+                                         "TIMEOUT",
+                                         "OUT_OF_MEMORY",
+                                         "NOT_SUPPORTED",
+                                         "PEER_LOST",
+                                         "UNREACHABLE",
+                                         "STALE",
+                                         "AUTH",
+                                         "STORE_LOST",
+                                         "FORKED",
+                                         "SYSTEM",
+                                         "INTERNAL"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(Code::kInternal) + 1);
+  const auto index = static_cast<std::size_t>(code);
+  return index < std::size(kNames) ? kNames[index] : "UNKNOWN";
 }
 
 Status Status::from_errno(std::string_view what, int error) {

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <string>
-
 #include "core/environment.h"
 #include "device/cuda/cuda_device.h"
 #include "device/host/host_device.h"

@@ -4,10 +4,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdint>
 #include <fstream>
-#include <string>
 
 // Linux 5.14 and 6.1; older kernels return EINVAL.
 #ifndef MADV_POPULATE_WRITE
@@ -21,9 +19,8 @@ namespace memspan {
 namespace {
 
 std::string read_setting(const char* name) {
-  std::ifstream file(std::string("/sys/kernel/mm/transparent_hugepage/") + name);
   std::string line;
-  std::getline(file, line);
+  std::getline(std::ifstream(std::string("/sys/kernel/mm/transparent_hugepage/") + name), line);
   return line;
 }
 

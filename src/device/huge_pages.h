@@ -13,9 +13,6 @@
 // Missing memory is not made huge on its own, only as part of a range that is needed whole.
 #pragma once
 
-#include <cstddef>
-#include <string_view>
-
 #include "core/pages.h"
 
 namespace memspan {

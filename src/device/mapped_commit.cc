@@ -3,17 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <atomic>
-#include <cstdint>
-#include <string>
-#include <thread>
-#include <vector>
-
 #include "core/cpu.h"
 #include "core/environment.h"
 #include "core/mutex.h"
-#include "core/signals.h"
 #include "core/thread.h"
 #include "device/host/copy.h"
 
@@ -110,7 +102,6 @@ Status commit_mapped(const MappedPart& part, const CommitSettings& settings,
   Commit commit(part, settings, before);
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < commit.threads(); ++i) {
-    const SignalsBlocked blocked;
     auto thread = start_thread("a commit", [&] { commit.work(); });
     if (!thread.is_ok()) break;  // fewer threads take it
     threads.push_back(std::move(thread).value());

@@ -7,7 +7,6 @@
 // Either way a shortage is an error now and not a signal later.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 
 #include "core/pages.h"

@@ -13,9 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/fd.h"
@@ -83,43 +80,70 @@ class Device {
   // Takes over another process's duplicate(). kInvalidArgument or kSystem for anything else.
   virtual Result<std::unique_ptr<DeviceMemory>> adopt(Fd descriptor) = 0;
 
-  // Allocates memory that is mapped at an address of its own until the last owner releases it.
-  virtual Result<std::shared_ptr<std::byte>> allocate_mapped(std::size_t bytes,
-                                                             const char* label) = 0;
-  // An owner of the allocate_mapped() memory that contains the address; null if none does.
-  virtual std::shared_ptr<const void> hold(const void* pointer) = 0;
-
-  // Whether the address is in memory other than the host's.
-  virtual bool owns(const void* pointer) const = 0;
-  // Shares memory that the program has allocated on the device, for open_pointer() of another
-  // process of this host. kInvalidArgument if the memory has fewer bytes there; kNotSupported, with
-  // the reason, if it cannot be shared.
-  virtual Result<SharedPointer> share_pointer(const void* pointer, std::size_t bytes) = 0;
-  // Maps the same bytes into this process. Close them before the process that shared them frees
-  // them. kInvalidArgument for anything that share_pointer() does not make.
-  virtual Result<OpenedPointer> open_pointer(SharedPointer shared) = 0;
   // Copies between any two addresses of this process; the bytes have arrived when it returns. The
   // ranges must not overlap.
   virtual Status copy(void* to, const void* from, std::size_t bytes) = 0;
+  // Whether the address is in memory other than the host's.
+  virtual bool owns(const void* /*pointer*/) const { return false; }
+
+  // ---- only of devices other than the host
+  // NOLINTBEGIN(performance-unnecessary-value-param): because those keep what they get
+
+  // Allocates memory that is mapped at an address of its own until the last owner releases it.
+  virtual Result<std::shared_ptr<std::byte>> allocate_mapped(std::size_t /*bytes*/,
+                                                             const char* /*label*/) {
+    return not_of_host();
+  }
+  // An owner of the allocate_mapped() memory that contains the address; null if none does.
+  virtual std::shared_ptr<const void> hold(const void* /*pointer*/) { return nullptr; }
+  // Shares memory that the program has allocated on the device, for open_pointer() of another
+  // process of this host. kInvalidArgument if the memory has fewer bytes there; kNotSupported, with
+  // the reason, if it cannot be shared.
+  virtual Result<SharedPointer> share_pointer(const void* /*pointer*/, std::size_t /*bytes*/) {
+    return not_of_host();
+  }
+  // Maps the same bytes into this process. Close them before the process that shared them frees
+  // them. kInvalidArgument for anything that share_pointer() does not make.
+  virtual Result<OpenedPointer> open_pointer(SharedPointer /*shared*/) { return not_of_host(); }
   // Copies behind the work already given to a stream of the device, a cudaStream_t, and does not
   // wait for it. The result only reports whether the copy was begun. Host memory must stay until
   // the stream has copied it.
-  virtual Status begin_copy(void* to, const void* from, std::size_t bytes, void* stream) = 0;
+  virtual Status begin_copy(void* /*to*/, const void* /*from*/, std::size_t /*bytes*/,
+                            void* /*stream*/) {
+    return not_of_host();
+  }
   // Called with bytes [at, at + bytes) of a copy, in memory of the host that is valid until it
   // returns. As begin_call()'s calls, it may not use the device.
   using PartCall = std::function<void(std::byte* part, std::size_t at, std::size_t bytes)>;
   // Copies as begin_copy(), in parts of a few MiB: `use` reads each part, or `fill` writes it.
-  virtual Status begin_read(const void* from, std::size_t bytes, PartCall use, void* stream) = 0;
-  virtual Status begin_write(void* to, std::size_t bytes, PartCall fill, void* stream) = 0;
+  virtual Status begin_read(const void* /*from*/, std::size_t /*bytes*/, PartCall /*use*/,
+                            void* /*stream*/) {
+    return not_of_host();
+  }
+  virtual Status begin_write(void* /*to*/, std::size_t /*bytes*/, PartCall /*fill*/,
+                             void* /*stream*/) {
+    return not_of_host();
+  }
   // Makes such a stream wait until a word in memory of the device is `value`, or is at least
   // `value` as a signed number.
   enum class WaitFor { kEqual, kAtLeast };
-  virtual Status begin_wait(const void* word, std::uint32_t value, WaitFor what, void* stream) = 0;
+  virtual Status begin_wait(const void* /*word*/, std::uint32_t /*value*/, WaitFor /*what*/,
+                            void* /*stream*/) {
+    return not_of_host();
+  }
   // Makes the call when such a stream reaches it. Neither the call nor the destructors of what it
   // owns may use the device.
-  virtual Status begin_call(std::function<void()> call, void* stream) = 0;
+  virtual Status begin_call(std::function<void()> /*call*/, void* /*stream*/) {
+    return not_of_host();
+  }
   // Keeps it until the stream is past this; a thread that may use the device releases it later.
-  virtual Status keep(std::shared_ptr<const void> what, void* stream) = 0;
+  virtual Status keep(std::shared_ptr<const void> /*what*/, void* /*stream*/) {
+    return not_of_host();
+  }
+  // NOLINTEND(performance-unnecessary-value-param)
+
+ private:
+  static Status not_of_host() { return {Code::kNotSupported, "the host is a device without it"}; }
 };
 
 }  // namespace memspan

@@ -7,12 +7,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <climits>
 #include <cstring>
 #include <fstream>
-#include <string>
 
 namespace memspan {
 namespace {
@@ -43,13 +41,6 @@ OnlineNodes read_online(std::string_view text, int node) {
   return nodes.count > 0 ? nodes : OnlineNodes{1, node == 0};
 }
 
-std::string online_text() {
-  std::ifstream file("/sys/devices/system/node/online");
-  std::string line;
-  std::getline(file, line);
-  return line;
-}
-
 }  // namespace
 
 Status without_mbind(int node, std::string_view online, int error) {
@@ -77,8 +68,12 @@ Status prefer_node(void* base, std::size_t bytes, int node) {
   if (syscall(SYS_mbind, base, bytes, MPOL_PREFERRED, mask.data(), kNodes, 0) == 0)
     return Status::ok();
   if (errno == EINVAL) return no_such_node(node);
-  if (errno == ENOSYS || errno == EPERM) return without_mbind(node, online_text(), errno);
-  return Status::from_errno(fmt::format("preferring NUMA node {}", node));
+  if (errno != ENOSYS && errno != EPERM)
+    return Status::from_errno(fmt::format("preferring NUMA node {}", node));
+  const int error = errno;
+  std::string online;
+  std::getline(std::ifstream("/sys/devices/system/node/online"), online);
+  return without_mbind(node, online, error);
 }
 
 }  // namespace memspan

@@ -8,7 +8,6 @@
 #include <cinttypes>
 #include <cstdio>
 #include <fstream>
-#include <optional>
 
 namespace memspan {
 namespace {

@@ -4,12 +4,8 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <iterator>
-#include <string>
-#include <utility>
 
 #include "core/environment.h"
 #include "device/in_place.h"

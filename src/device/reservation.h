@@ -2,7 +2,6 @@
 // A reserved range of virtual addresses, with nothing or with shared pages mapped into it.
 #pragma once
 
-#include <cstddef>
 #include <map>
 
 #include "core/pages.h"

@@ -5,15 +5,12 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <utility>
 
-#include "core/clock.h"
-#include "core/status.h"
-#include "device/memory.h"
+#include "core/bytes.h"
+#include "device/host/host_device.h"
 #include "fabric/member.h"
+#include "memory/address_plan.h"
+#include "store/recipes/ranges.h"
 
 namespace memspan {
 
@@ -23,6 +20,12 @@ struct RangeParts {
   std::uint64_t host_bytes = 0;
   Device* device = nullptr;
   std::uint64_t device_bytes = 0;
+
+  // The offset of the device's part.
+  std::uint64_t device_offset() const {
+    const bool is_host = device == nullptr || device->is_host();
+    return is_host ? host_bytes : align_up(host_bytes, kDeviceAddressStep);
+  }
 };
 
 // This process's share of one pool's range: the addresses, reserved. Move-only; one thread at a
@@ -34,10 +37,23 @@ class AddressRange {
   // the addresses.
   static Result<AddressRange> claim(std::shared_ptr<Member> member, const std::string& name,
                                     const RangeParts& parts, const std::string& layout,
-                                    Deadline deadline);
+                                    Deadline deadline) {
+    Parts reserved;
+    const auto take = [&](std::uint64_t base) { return reserve(parts, base, reserved); };
+    const std::uint64_t bytes = parts.device_offset() + parts.device_bytes;
+    MutexLock lock(member->claiming());
+    MEMSPAN_TRY(registry_of(*member).claim(name, bytes, layout, take, deadline).status(),
+                "reserving the addresses of the pool");
+    return AddressRange(std::move(member), name, std::move(reserved));
+  }
   AddressRange(AddressRange&&) noexcept = default;
   AddressRange& operator=(AddressRange&&) = delete;
-  ~AddressRange();
+  // Best effort: if it fails, this user's key ends with the lease.
+  ~AddressRange() {
+    if (member_ != nullptr)
+      member_->tell_end(
+          [&](const Deadline& deadline) { return registry_of(*member_).release(name_, deadline); });
+  }
 
   // Null if the range has no such part.
   DeviceRange* host_part() { return parts_[0].get(); }
@@ -45,7 +61,23 @@ class AddressRange {
 
  private:
   using Parts = std::array<std::unique_ptr<DeviceRange>, 2>;
-  static Status reserve(const RangeParts& parts, std::uint64_t base, Parts& into);
+  static RangeRegistry registry_of(Member& member) {
+    const RangeBounds window{.begin = address_windows().pool,
+                             .end = address_windows().pool + address_windows().pool_bytes(),
+                             .step = kDeviceAddressStep};
+    return {member.store(), "fabric/addresses", window};
+  }
+  static Status reserve(const RangeParts& parts, std::uint64_t base, Parts& into) {
+    into = {};
+    const auto take = [](Device& device, std::uint64_t at, std::uint64_t bytes,
+                         std::unique_ptr<DeviceRange>& part) {
+      if (bytes == 0) return Status::ok();
+      MEMSPAN_PASS_ASSIGN(part, device.reserve_at(bytes, reinterpret_cast<void*>(at)));
+      return Status::ok();
+    };
+    MEMSPAN_PASS(take(host_device(), base, parts.host_bytes, into[0]));
+    return take(*parts.device, base + parts.device_offset(), parts.device_bytes, into[1]);
+  }
   AddressRange(std::shared_ptr<Member> member, std::string name, Parts parts)
       : member_(std::move(member)), name_(std::move(name)), parts_(std::move(parts)) {}
   std::shared_ptr<Member> member_;  // shared with the process's other pools; null when moved from

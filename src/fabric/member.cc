@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/member.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <new>
 
 #include "core/environment.h"
 #include "core/log.h"
-#include "net/host_identity.h"
 #include "net/trusted_networks.h"
-#include "world/carrier_choice.h"
 
 namespace memspan {
 namespace {
@@ -33,30 +30,22 @@ std::string presence_key(std::uint64_t session) {
 
 }  // namespace
 
-Result<std::shared_ptr<Member>> Member::join(const StoreAccess& access, Deadline deadline) {
+Result<std::shared_ptr<Member>> Member::join(const StoreAccess& access, AfterLoss after_loss,
+                                             Deadline deadline) {
   MEMSPAN_TRY_ASSIGN(auto allowed, AllowedTransports::from_environment(), "joining a store");
   MEMSPAN_TRY_ASSIGN(auto broker, DescriptorBroker::open(), "joining a store");
-  auto store = connect_store(access, deadline);
-  if (!store.is_ok()) return store.status();
-  return std::shared_ptr<Member>(new Member(std::move(allowed), std::move(broker),
-                                            std::move(store).value(), nullptr, Host::own(),
-                                            access.endpoint.first()));
-}
-
-Result<std::shared_ptr<Member>> Member::join_for_good(const StoreAccess& access,
-                                                      Deadline deadline) {
-  MEMSPAN_TRY_ASSIGN(auto allowed, AllowedTransports::from_environment(), "joining a store");
-  MEMSPAN_TRY_ASSIGN(auto broker, DescriptorBroker::open(), "joining a store");
-  auto first = connect_store(access, deadline);
-  if (!first.is_ok()) return first.status();
-  const auto again = [access](Deadline until) { return connect_store_once(access, until); };
-  auto store = ReconnectingStore::start(std::move(first).value(),
-                                        {.connect = again, .where = access.endpoint.to_string()});
-  if (!store.is_ok()) return store.status();
-  ReconnectingStore* const reconnecting = store->get();
-  return std::shared_ptr<Member>(new Member(std::move(allowed), std::move(broker),
-                                            std::move(store).value(), reconnecting, Host::own(),
-                                            access.endpoint.first()));
+  MEMSPAN_PASS_ASSIGN(std::unique_ptr<KeyValueStore> store, connect_store(access, deadline));
+  ReconnectingStore* reconnecting = nullptr;
+  if (after_loss == AfterLoss::kReconnects) {
+    const auto again = [access](Deadline until) { return connect_store_once(access, until); };
+    MEMSPAN_PASS_ASSIGN(
+        auto made, ReconnectingStore::start(
+                       std::move(store), {.connect = again, .where = access.endpoint.to_string()}));
+    reconnecting = made.get();
+    store = std::move(made);
+  }
+  return std::shared_ptr<Member>(new Member(std::move(allowed), std::move(broker), std::move(store),
+                                            reconnecting, Host::own(), access.endpoint.first()));
 }
 
 Result<std::string_view> Member::choose_transport(
@@ -66,9 +55,8 @@ Result<std::string_view> Member::choose_transport(
                   .same_node = is_near(other),
                   .no_process_access = {},
                   .no_message_address = {}};
-  auto choice = allowed_.choose(pair, {candidates.begin(), candidates.size()});
-  if (!choice.is_ok()) return choice.status();
-  return choice->name;
+  MEMSPAN_PASS_ASSIGN(auto choice, allowed_.choose(pair, {candidates.begin(), candidates.size()}));
+  return choice.name;
 }
 
 void Member::forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
@@ -77,11 +65,6 @@ void Member::forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
 
 MemberIdentity Member::identity() const {
   return {.session = store_->lease(), .process = ::getpid(), .host = host_};
-}
-
-// The store's threads, which may be in tell_address(), end first.
-Member::~Member() {
-  store_->end();
 }
 
 void Member::tell_end(const Tell& tell) try {
@@ -149,11 +132,9 @@ Result<RemoteAccess*> Member::remote_access() {
     const bool is_one_machine =
         environment("MEMSPAN_HOST_ID") && TrustedNetworks().contain(store_endpoint_.host);
     const Reach reach = is_one_machine ? Reach::kOneKernel : Reach::kNetwork;
-    auto carrier = choose_carrier(reach, store_endpoint_);
-    if (!carrier.is_ok()) return carrier.status().annotate("reaching other hosts");
-    auto made = RemoteAccess::create(services_, identity(), *carrier);
-    if (!made.is_ok()) return made.status();
-    remote_ = std::move(made).value();
+    MEMSPAN_TRY_ASSIGN(auto carrier, choose_carrier(reach, store_endpoint_),
+                       "reaching other hosts");
+    MEMSPAN_PASS_ASSIGN(remote_, RemoteAccess::create(services_, identity(), carrier));
   }
   return remote_.get();
 }
@@ -180,21 +161,11 @@ Result<std::string> Member::ask_address(const MemberIdentity& who,
 Result<std::shared_ptr<RemotePeer>> Member::remote_peer(const MemberIdentity& who,
                                                         const CheckPresence& check_presence,
                                                         Deadline deadline) {
-  {
-    MutexLock lock(mutex_);
-    if (const auto known = peers_.find(who.session); known != peers_.end())
-      if (auto peer = known->second.lock(); peer != nullptr && !peer->is_lost()) return peer;
-  }
-  auto access = remote_access();
-  if (!access.is_ok()) return access.status();
-  auto address = ask_address(who, check_presence, deadline);
-  if (!address.is_ok()) return address.status().annotate(fmt::format("reaching {}", who.name()));
-  auto peer = (*access)->connect(who, *address);
-  if (!peer.is_ok()) return peer;
-  MutexLock lock(mutex_);
-  std::erase_if(peers_, [](const auto& entry) { return entry.second.expired(); });
-  peers_[who.session] = *peer;
-  return peer;
+  MEMSPAN_PASS_ASSIGN(auto access, remote_access());
+  if (auto known = access->find(who); known != nullptr) return known;
+  MEMSPAN_TRY_ASSIGN(auto address, ask_address(who, check_presence, deadline),
+                     fmt::format("reaching {}", who.name()));
+  return access->connect(who, address);
 }
 
 }  // namespace memspan

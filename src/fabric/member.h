@@ -15,23 +15,11 @@
 // number of its first session (docs/design/0021-stores-that-come-back.md).
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <functional>
 #include <initializer_list>
-#include <map>
-#include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
-#include "core/clock.h"
-#include "core/mutex.h"
-#include "core/status.h"
-#include "fabric/member_identity.h"
 #include "fabric/remote_access.h"
-#include "fabric/services.h"
 #include "node/descriptor_broker.h"
 #include "store/connect.h"
 #include "store/reconnecting_store.h"
@@ -39,19 +27,22 @@
 
 namespace memspan {
 
+// The effect of a lost store on a member.
+enum class AfterLoss {
+  kEnds,        // it is of no use any more
+  kReconnects,  // it connects again whenever the store is lost: store() is a ReconnectingStore
+};
+
 // Thread-safe. Must outlive its users. The last user ends the connection, and the store then drops
 // what it keeps for this process.
 class Member {
  public:
   // Connects, as connect_store() does. kInvalidArgument: MEMSPAN_TRANSPORT names an unknown
   // transport.
-  static Result<std::shared_ptr<Member>> join(const StoreAccess& access, Deadline deadline);
-  // As join(), but reconnects whenever the store is lost: store() is a ReconnectingStore.
-  static Result<std::shared_ptr<Member>> join_for_good(const StoreAccess& access,
-                                                       Deadline deadline);
-  ~Member();
-  Member(const Member&) = delete;
-  Member& operator=(const Member&) = delete;
+  static Result<std::shared_ptr<Member>> join(const StoreAccess& access, AfterLoss after_loss,
+                                              Deadline deadline);
+  // The store's threads, which may be in tell_address(), end first.
+  ~Member() { store_->end(); }
 
   KeyValueStore& store() { return *store_; }
   // Ok, or why a call of a store that may come back would wait for it (ReconnectingStore::state()).
@@ -139,7 +130,6 @@ class Member {
   std::atomic<bool> is_store_silent_{false};  // since an end that it did not answer
   Mutex mutex_;
   std::unique_ptr<RemoteAccess> remote_ MEMSPAN_GUARDED_BY(mutex_);
-  std::map<std::uint64_t, std::weak_ptr<RemotePeer>> peers_ MEMSPAN_GUARDED_BY(mutex_);
   std::unique_ptr<KeyValueStore> store_;   // its threads call the others
   ReconnectingStore* const reconnecting_;  // store_, if it is one
 };

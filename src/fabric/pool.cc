@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/pool.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <utility>
-
 #include "core/environment.h"
 #include "core/interrupt.h"
 #include "device/host/guarded_copy.h"
-#include "device/host/host_device.h"
 #include "device/numa.h"
-#include "fabric/pool_record.h"
-#include "memory/address_plan.h"
 #include "memory/budget.h"
-#include "store/rank_service.h"
+#include "store/recipes/rank_recipe.h"
 
 namespace memspan {
 namespace {
@@ -29,7 +21,8 @@ std::uint64_t stride_of(const ContributionRequest& request) {
   return align_up(request.most, kHugePage);
 }
 
-Status check_contribution(std::size_t range, const ContributionRequest& request) {
+Status check_contribution(const PoolOptions& options, std::size_t range) {
+  const ContributionRequest& request = options.contributions[range];
   if (request.bytes > kLimits[range])
     return {Code::kInvalidArgument,
             fmt::format("{} bytes of {} memory are given, allowed are up to {}", request.bytes,
@@ -38,19 +31,14 @@ Status check_contribution(std::size_t range, const ContributionRequest& request)
     return {Code::kInvalidArgument,
             fmt::format("{} bytes of {} memory are given, more than the largest size of {}",
                         request.bytes, kRangeNames[range], request.most)};
+  if (request.most > address_windows().pool_bytes() / options.ranks)
+    return {
+        Code::kInvalidArgument,
+        fmt::format("{} ranks of up to {} of {} memory need more addresses than pools may have, "
+                    "{}",
+                    options.ranks, format_size(request.most), kRangeNames[range],
+                    format_size(address_windows().pool_bytes()))};
   return Status::ok();
-}
-
-// The bytes of all ranks' windows; kInvalidArgument if they exceed the pool window.
-Result<std::uint64_t> range_bytes(const PoolOptions& options, std::size_t range) {
-  const std::uint64_t most = options.contributions[range].most;
-  if (most > address_windows().pool_bytes() / options.ranks)
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} ranks of up to {} of {} memory need more addresses than pools "
-                              "may have, {}",
-                              options.ranks, format_size(most), kRangeNames[range],
-                              format_size(address_windows().pool_bytes())));
-  return stride_of(options.contributions[range]) * options.ranks;
 }
 
 std::string layout_of(const PoolOptions& options) {
@@ -91,37 +79,23 @@ Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<Member> member, PoolO
   if (options.device == nullptr) options.device = &host_device();
   std::array<std::uint64_t, kRanges> bytes = {};
   for (std::size_t range = 0; range < kRanges; ++range) {
-    MEMSPAN_PASS(check_contribution(range, options.contributions[range]));
-    auto part = range_bytes(options, range);
-    if (!part.is_ok()) return part.status();
-    bytes[range] = *part;
+    MEMSPAN_PASS(check_contribution(options, range));
+    bytes[range] = stride_of(options.contributions[range]) * options.ranks;
   }
   // A pool without memory has an address all the same.
   if (bytes[0] + bytes[1] == 0) bytes[0] = kHugePage;
-  auto range = AddressRange::claim(
-      member, options.name,
-      {.host_bytes = bytes[0], .device = options.device, .device_bytes = bytes[1]},
-      layout_of(options), deadline);
-  if (!range.is_ok()) return range.status();
-  auto mappers = MapperTable::create(options.ranks);
-  if (!mappers.is_ok()) return mappers.status();
-  std::unique_ptr<Pool> pool(new Pool(std::move(member), std::move(options),
-                                      std::move(range).value(), std::move(mappers).value()));
+  MEMSPAN_PASS_ASSIGN(
+      auto range, AddressRange::claim(
+                      member, options.name,
+                      {.host_bytes = bytes[0], .device = options.device, .device_bytes = bytes[1]},
+                      layout_of(options), deadline));
+  MEMSPAN_PASS_ASSIGN(auto mappers, MapperTable::create(options.ranks));
+  std::unique_ptr<Pool> pool(
+      new Pool(std::move(member), std::move(options), std::move(range), std::move(mappers)));
   MEMSPAN_TRY(pool->list(), "listing the pool");
   for (const RangeKind kind : kRangeKinds)
     MEMSPAN_TRY(pool->give(kind), fmt::format("giving {} memory", kRangeNames[index_of(kind)]));
   return pool;
-}
-
-// New memory is taken now, so that a shortage is an error here.
-Status Pool::give(RangeKind kind) {
-  const std::uint64_t bytes = contribution(kind).bytes;
-  if (bytes == 0) return Status::ok();
-  if (kind == RangeKind::kHost || device().is_host()) return give_pages(kind, bytes);
-  MEMSPAN_TRY_ASSIGN(auto memory, device().allocate(bytes, "memspan-pool"), "the pool");
-  MEMSPAN_PASS(windows(kind).map(options_.rank, *memory, bytes, Admission::of_owner()));
-  own_[index_of(kind)] = std::move(memory);
-  return Status::ok();
 }
 
 Status Pool::give_pages(RangeKind kind, std::uint64_t bytes) {
@@ -157,13 +131,9 @@ Result<std::unique_ptr<DeviceMemory>> Pool::adopt(RangeKind kind, Fd descriptor,
                                                   const Record& record) {
   if (kind == RangeKind::kDevice) return device().adopt(std::move(descriptor));
   if (record.has_own_host_memory) return host_device().adopt(std::move(descriptor));
-  auto pages = Pages::adopt_unsealed(std::move(descriptor), record.bytes[index_of(kind)]);
-  if (!pages.is_ok()) return pages.status();
-  return std::unique_ptr<DeviceMemory>(new HostMemory(std::move(pages).value()));
-}
-
-Pool::~Pool() {
-  member_->tell_end([&](const Deadline& deadline) { return leave(deadline); });
+  MEMSPAN_PASS_ASSIGN(auto pages,
+                      Pages::adopt_unsealed(std::move(descriptor), record.bytes[index_of(kind)]));
+  return std::unique_ptr<DeviceMemory>(new HostMemory(std::move(pages)));
 }
 
 // ---- joining and leaving
@@ -174,11 +144,12 @@ Status Pool::join(Deadline deadline) {
     MutexLock lock(mutex_);
     if (join_ != 0) return Status::ok();
   }
-  auto watch = member_->store().watch(
-      members_prefix(), [this](const StoreChange& change) { on_membership_event(change); },
-      deadline);
-  if (!watch.is_ok()) return watch.status().annotate("joining the pool");
-  watch_ = *watch;
+  MEMSPAN_TRY_ASSIGN(
+      watch_,
+      member_->store().watch(
+          members_prefix(), [this](const StoreChange& change) { on_membership_event(change); },
+          deadline),
+      "joining the pool");
   const std::uint64_t join = (member_->store().lease() << 24) + ++joins_;
   {
     MutexLock lock(mutex_);
@@ -206,20 +177,6 @@ Status Pool::join(Deadline deadline) {
   return Status::ok();
 }
 
-// Waits until all members mapped here have mapped this process's memory, or until none has.
-void Pool::await_mapped_flags(bool are_set, const Deadline& deadline) {
-  static_cast<void>(mappers_.wait(deadline, [&] { return are_mapped_flags(are_set); }));
-}
-
-bool Pool::are_mapped_flags(bool are_set) {
-  MutexLock lock(mutex_);
-  for (std::uint32_t rank = 0; rank < options_.ranks; ++rank)
-    if (peers_[rank].stage == Peer::Stage::kMapped &&
-        (mappers_.mapped_by(rank) == peers_[rank].generation) != are_set)
-      return false;
-  return true;
-}
-
 // From now on the others find this process.
 Status Pool::publish(std::uint64_t join, Deadline deadline) {
   Record record{.generation = join,
@@ -244,7 +201,7 @@ Status Pool::publish(std::uint64_t join, Deadline deadline) {
   }
   MEMSPAN_PASS(member_->broker().publish(published_name(options_.rank), std::move(descriptors)));
   const std::string text = record.encode();
-  const std::string key = members_prefix() + std::to_string(options_.rank);
+  const std::string key = member_key(options_.rank);
   auto now = member_->store().compare_and_swap(key, {}, text, deadline, KeyLife::kLease);
   if (!now.is_ok()) return now.status();
   if (*now == text) {
@@ -264,22 +221,10 @@ Status Pool::publish(std::uint64_t join, Deadline deadline) {
                       other ? other->who.process : 0, kRankTaken)};
 }
 
-Status Pool::leave(Deadline deadline) {
-  MutexLock joining(joining_);
-  {
-    MutexLock lock(mutex_);
-    if (join_ == 0) return {Code::kUnavailable, "this process has not joined the pool, or left it"};
-  }
-  return detach(deadline);
-}
-
 // Everything of this process is over when it returns, whatever the store said.
 Status Pool::detach(Deadline deadline) {
   Status status;
-  if (is_published_)
-    status = member_->store()
-                 .remove(members_prefix() + std::to_string(options_.rank), deadline)
-                 .status();
+  if (is_published_) status = member_->store().remove(member_key(options_.rank), deadline).status();
   is_published_ = false;
   member_->broker().retract(published_name(options_.rank));
   member_->services().remove(published_name(options_.rank));

@@ -17,22 +17,8 @@
 // stores of the program do not.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "core/clock.h"
-#include "core/mutex.h"
-#include "core/status.h"
-#include "device/memory.h"
+#include "core/pages.h"
 #include "fabric/address_registry.h"
-#include "fabric/copy_plan.h"
-#include "fabric/member.h"
-#include "fabric/rank_windows.h"
 #include "fabric/tags.h"
 #include "node/mapper_table.h"
 #include "observe/counters.h"
@@ -42,10 +28,120 @@ namespace memspan {
 inline constexpr std::uint64_t kMostHostBytes = std::uint64_t{2} << 40;
 inline constexpr std::uint64_t kMostDeviceBytes = std::uint64_t{64} << 30;
 
+// One address range of a pool: a window of addresses for every rank, and how much of each is mapped
+// here.
+//
+//   base | window 0         | window 1         | ...     each `stride` bytes
+//        | mapped |.........| mapped   |.......|         . reserved, nothing there
+//
+// A copy holds a window while it uses it, and a held window is not unmapped. Holding takes two
+// atomic instructions and no lock, and no thread waits for holders: retire() refuses new ones, and
+// the last user unmaps.
+//
+// Thread-safe. An empty range has no addresses.
+class RankWindows {
+ public:
+  // The range must outlive it; null: a range of no bytes.
+  RankWindows(DeviceRange* range, std::uint64_t stride, std::uint32_t ranks)
+      : range_(range),
+        base_(range == nullptr ? 0 : reinterpret_cast<std::uint64_t>(range->base())),
+        stride_(stride),
+        bytes_(stride * ranks),
+        windows_(std::make_unique<Window[]>(ranks)) {}
+
+  std::uint64_t stride() const { return stride_; }
+  std::uint64_t bytes() const { return bytes_; }
+  std::byte* begin_of(std::uint32_t rank) const {
+    return reinterpret_cast<std::byte*>(base_ + rank * stride_);
+  }
+  // Whether the address is in the range.
+  bool contains(std::uint64_t address) const { return address - base_ < bytes_; }
+  // The address must be in the range.
+  std::uint32_t rank_of(std::uint64_t address) const {
+    return static_cast<std::uint32_t>((address - base_) / stride_);
+  }
+  std::uint64_t offset_of(std::uint64_t address, std::uint32_t rank) const {
+    return address - base_ - rank * stride_;
+  }
+
+  // Holds the window and returns its bytes, mapped until release(). 0: nothing is mapped or held.
+  std::uint64_t hold(std::uint32_t rank) {
+    Window& window = windows_[rank];
+    std::uint32_t users = window.users.load(std::memory_order_relaxed);
+    do {
+      if ((users & kOpen) == 0) return 0;
+    } while (!window.users.compare_exchange_weak(users, users + 1,  // pairs with map()
+                                                 std::memory_order_acquire,
+                                                 std::memory_order_relaxed));
+    return window.bytes;
+  }
+  // The right to copy from and to a window that the caller holds.
+  const Admission& admission(std::uint32_t rank) const { return windows_[rank].admission; }
+  // True: the caller was the last user of a retired window, and calls unmap().
+  [[nodiscard]] bool release(std::uint32_t rank) {
+    // Pairs with itself: the last user comes after the copies of all others.
+    return windows_[rank].users.fetch_sub(1, std::memory_order_acq_rel) == 2;
+  }
+  // Refuses new holders. True: no copy holds the window, and the caller calls unmap(). False: the
+  // last holder does, or nothing was mapped.
+  [[nodiscard]] bool retire(std::uint32_t rank) {
+    return windows_[rank].users.fetch_and(~kOpen, std::memory_order_acq_rel) == (kOpen | 1);
+  }
+  // Whether nothing is mapped, so that map() may be called.
+  bool is_free(std::uint32_t rank) const {
+    return windows_[rank].users.load(std::memory_order_acquire) == 0;  // pairs with unmap()
+  }
+
+  // Maps `bytes` > 0 of the memory that `rank` gives. The window must be free, and the admission
+  // outlives the mapping.
+  Status map(std::uint32_t rank, const DeviceMemory& memory, std::uint64_t bytes,
+             const Admission& admission) MEMSPAN_EXCLUDES(mutex_) {
+    Window& window = windows_[rank];
+    const auto whole = std::min<std::size_t>(memory.bytes(), align_up(bytes, kDeviceGranularity));
+    MutexLock lock(mutex_);
+    MEMSPAN_PASS(range_->map(rank * stride_, memory, whole));
+    window.bytes = bytes;
+    window.admission = admission;
+    window.users.store(kOpen | 1, std::memory_order_release);  // pairs with hold()
+    return Status::ok();
+  }
+  // Only after release() or retire() returned true.
+  void unmap(std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    static_cast<void>(range_->unmap(rank * stride_, stride_));
+    windows_[rank].users.store(0, std::memory_order_release);  // pairs with is_free()
+  }
+
+ private:
+  static constexpr std::uint32_t kOpen = std::uint32_t{1} << 31;
+  struct Window {
+    std::uint64_t bytes = 0;  // while it is mapped
+    Admission admission = Admission::of_owner();
+    // The holders, and 1 while it is mapped; kOpen while it can be held.
+    std::atomic<std::uint32_t> users{0};
+  };
+
+  DeviceRange* const range_;
+  const std::uint64_t base_;
+  const std::uint64_t stride_;
+  const std::uint64_t bytes_;
+  const std::unique_ptr<Window[]> windows_;
+  Mutex mutex_;  // of the range's mappings
+};
+
 // If the host is the device, its device memory is also DRAM, in an address range of its own.
 enum class RangeKind : std::uint8_t { kHost = 0, kDevice = 1 };
 inline constexpr std::size_t kRanges = 2;
 inline constexpr std::array<RangeKind, kRanges> kRangeKinds{RangeKind::kHost, RangeKind::kDevice};
+
+// Memory of a member on another host. Shared by the copies that use it.
+struct RemoteWindow {
+  std::shared_ptr<RemotePeer> peer;
+  RemoteRegion region;
+  std::uint32_t rank = 0;
+  std::uint64_t generation = 0;  // of the rank's join
+  std::string name;              // "rank 3, process 12 on host b"
+};
 
 // This process's contribution to an address range. A value.
 struct ContributionRequest {
@@ -73,15 +169,23 @@ class Pool {
   static Result<std::unique_ptr<Pool>> create(std::shared_ptr<Member> member, PoolOptions options,
                                               Deadline deadline);
   // Leaves.
-  ~Pool();
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
+  ~Pool() {
+    member_->tell_end([&](const Deadline& deadline) { return leave(deadline); });
+  }
 
   // Waits until this process and the members on this host have mapped each other, except stopped
   // ones. Ok if it has joined already. kUnavailable: another process is in the pool with this rank.
   Status join(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
   // kUnavailable when not joined.
-  Status leave(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  Status leave(Deadline deadline) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock joining(joining_);
+    {
+      MutexLock lock(mutex_);
+      if (join_ == 0)
+        return {Code::kUnavailable, "this process has not joined the pool, or left it"};
+    }
+    return detach(deadline);
+  }
 
   std::uint32_t rank() const { return options_.rank; }
   std::uint32_t ranks() const { return options_.ranks; }
@@ -121,7 +225,11 @@ class Pool {
   Status await_members(std::uint32_t count, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
   Status await_member(std::uint32_t rank, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
   // Ends these waits, now and later, with kUnavailable. For use before the pool ends.
-  void end_waits() MEMSPAN_EXCLUDES(mutex_);
+  void end_waits() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    ends_waits_ = true;
+    changed_.notify_all();
+  }
   // Whether a member, now, is on another host.
   bool is_remote(std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -137,15 +245,54 @@ class Pool {
   // For a window of `generation` that was refused because that join of the rank is over. Asks the
   // store. Ok: the rank may be in the pool again. kPeerLost: it is not.
   Status await_rejoin(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline)
-      MEMSPAN_EXCLUDES(mutex_);
+      MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return peers_[rank].generation == generation ? await_event(rank, deadline) : Status::ok();
+  }
   // Whether the tags of two ranks allow copies between them; kUnreachable names both.
   Status check_reachability(std::uint32_t from, std::uint32_t to) MEMSPAN_EXCLUDES(mutex_);
   // False while the tags allow every pair, so that no check is needed.
   bool is_restricted() const { return is_restricted_.load(std::memory_order_acquire); }
 
  private:
-  // The store's record of a member.
-  struct Record;
+  // The store's record of a member. A value.
+  struct Record {
+    std::uint64_t generation = 0;  // of this join: no other has the same
+    MemberIdentity who;
+    std::string broker_address;
+    std::array<std::uint64_t, kRanges> bytes = {};
+    bool has_own_host_memory = true;  // not the caller's
+    std::string tag;
+
+    std::string encode() const {
+      ByteWriter writer;
+      writer.u64(generation);
+      writer.u64(who.session);
+      writer.i64(who.process);
+      writer.text(who.host.id);
+      writer.text(who.host.name);
+      writer.text(broker_address);
+      for (const std::uint64_t number : bytes) writer.u64(number);
+      writer.u8(has_own_host_memory ? 1 : 0);
+      writer.text(tag);
+      return writer.take();
+    }
+    static std::optional<Record> decode(std::string_view text) {
+      ByteReader reader(text);
+      Record record;
+      record.generation = reader.u64();
+      record.who.session = reader.u64();
+      record.who.process = reader.i64();
+      record.who.host.id = reader.text();
+      record.who.host.name = reader.text();
+      record.broker_address = reader.text();
+      for (std::uint64_t& number : record.bytes) number = reader.u64();
+      record.has_own_host_memory = reader.u8() != 0;
+      record.tag = reader.text();
+      if (!reader.is_finished()) return std::nullopt;
+      return record;
+    }
+  };
   using RemoteWindows = std::array<std::shared_ptr<const RemoteWindow>, kRanges>;
   struct Peer {
     enum class Stage { kAbsent, kFetching, kMapped, kRemote, kFailed };
@@ -163,12 +310,16 @@ class Pool {
     RemoteWindows windows = {};   // kRemote, once they were asked for
     std::uint64_t asked = 0;      // which attempt; an answer to another one is dropped
     std::uint64_t fetch = 0;      // the last one at the broker
+    bool is_present() const { return stage == Stage::kMapped || stage == Stage::kRemote; }
   };
 
   Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange range,
        MapperTable mappers);
   static std::size_t index_of(RangeKind kind) { return static_cast<std::size_t>(kind); }
   std::string members_prefix() const { return options_.name + "/m/"; }
+  std::string member_key(std::uint32_t rank) const {
+    return members_prefix() + std::to_string(rank);
+  }
   std::string published_name(std::uint32_t rank) const {
     return options_.name + "/" + std::to_string(rank);
   }
@@ -176,7 +327,16 @@ class Pool {
   static constexpr const char* kIsHeld =
       "joined again, but a copy of this process still uses its old memory";
   Status list();
-  Status give(RangeKind kind);
+  // New memory is taken now, so that a shortage is an error here.
+  Status give(RangeKind kind) {
+    const std::uint64_t bytes = contribution(kind).bytes;
+    if (bytes == 0) return Status::ok();
+    if (kind == RangeKind::kHost || device().is_host()) return give_pages(kind, bytes);
+    MEMSPAN_TRY_ASSIGN(auto memory, device().allocate(bytes, "memspan-pool"), "the pool");
+    MEMSPAN_PASS(windows(kind).map(options_.rank, *memory, bytes, Admission::of_owner()));
+    own_[index_of(kind)] = std::move(memory);
+    return Status::ok();
+  }
   Status give_pages(RangeKind kind, std::uint64_t bytes);
   Result<std::unique_ptr<DeviceMemory>> adopt(RangeKind kind, Fd descriptor, const Record& record);
   Status publish(std::uint64_t join, Deadline deadline) MEMSPAN_REQUIRES(joining_);
@@ -184,12 +344,26 @@ class Pool {
   void on_membership_event(const StoreChange& change) MEMSPAN_EXCLUDES(mutex_);
   void on_peer_joined(std::uint32_t rank, const std::string& text) MEMSPAN_EXCLUDES(mutex_);
   void on_peer_left(std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_);
-  std::vector<RankWindows*> retire(std::uint32_t rank);
+  // Those of the rank's windows that no copy holds, for unmap().
+  std::vector<RankWindows*> retire(std::uint32_t rank) {
+    std::vector<RankWindows*> unused;
+    for (const RangeKind kind : kRangeKinds)
+      if (windows(kind).retire(rank)) unused.push_back(&windows(kind));
+    return unused;
+  }
   void unmap(const std::vector<RankWindows*>& unused, std::uint32_t rank) MEMSPAN_EXCLUDES(mutex_);
   bool is_unmapped(std::uint32_t rank) const {
     return host_.is_free(rank) && device_.is_free(rank);
   }
-  void fetch(std::uint32_t rank, const Record& record) MEMSPAN_REQUIRES(mutex_);
+  void fetch(std::uint32_t rank, const Record& record) MEMSPAN_REQUIRES(mutex_) {
+    const std::uint64_t attempt = ++attempts_;
+    peers_[rank].asked = attempt;
+    peers_[rank].fetch =
+        member_->broker().fetch(record.broker_address, published_name(rank),
+                                [this, rank, attempt, record](Result<FetchedDescriptors> answer) {
+                                  on_fetched(rank, attempt, record, std::move(answer));
+                                });
+  }
   // The answer to members on other hosts: this process's windows as regions.
   Result<std::string> describe_windows(std::string_view request) MEMSPAN_EXCLUDES(exposing_);
   Result<RemoteWindows> connect(std::uint32_t rank, const Peer& peer, const Deadline& deadline);
@@ -201,16 +375,47 @@ class Pool {
   template <typename Look>
   Status await_presence(std::uint32_t first, std::uint32_t end, const Deadline& deadline, Look look)
       MEMSPAN_EXCLUDES(mutex_);
-  std::vector<std::uint32_t> present_ranks() const MEMSPAN_REQUIRES(mutex_);
-  Status ask_store(const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
+  // Ok while the store answers.
+  Status ask_store(const Deadline& deadline) MEMSPAN_REQUIRES(mutex_) {
+    mutex_.unlock();
+    const Status answer = member_->store()
+                              .get_now(members_prefix() + std::to_string(options_.rank), deadline)
+                              .status();
+    mutex_.lock();
+    const bool is_there =
+        answer.is_ok() || answer.code() == Code::kNotFound || answer.code() == Code::kTimeout;
+    return is_there ? Status::ok() : answer;
+  }
   Status await_event(std::uint32_t rank, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
   Status await_admission(std::uint32_t rank, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
   // The store's view of a join: kStale: the rank has joined again since; kPeerLost: it is not in
   // the pool.
-  Status check_record(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline);
-  bool is_fetching() const MEMSPAN_REQUIRES(mutex_);
-  void await_mapped_flags(bool are_set, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
-  bool are_mapped_flags(bool are_set) MEMSPAN_EXCLUDES(mutex_);
+  // Whether the store still has the record of that join.
+  Status check_record(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline) {
+    auto record = member_->store().get_now(members_prefix() + std::to_string(rank), deadline);
+    if (record.code() == Code::kNotFound)
+      return {Code::kPeerLost, "it is not in the pool: it has left, or ended"};
+    if (!record.is_ok()) return record.status();
+    const auto decoded = Record::decode(*record);
+    if (decoded && decoded->generation == generation) return Status::ok();
+    return {Code::kStale, "it has left the pool since"};
+  }
+  bool is_fetching() const MEMSPAN_REQUIRES(mutex_) {
+    return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
+      return peer.stage == Peer::Stage::kFetching || !peer.next.empty();
+    });
+  }
+  // Waits until all members mapped here have mapped this process's memory, or until none has.
+  void await_mapped_flags(bool are_set, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_) {
+    static_cast<void>(mappers_.wait(deadline, [&] {
+      MutexLock lock(mutex_);
+      for (std::uint32_t rank = 0; rank < options_.ranks; ++rank)
+        if (peers_[rank].stage == Peer::Stage::kMapped &&
+            (mappers_.mapped_by(rank) == peers_[rank].generation) != are_set)
+          return false;
+      return true;
+    }));
+  }
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
   const PoolOptions options_;

@@ -5,14 +5,13 @@
 
 #include <algorithm>
 
-#include "device/host/find_fault.h"
+#include "device/host/guarded_copy.h"
 
 namespace memspan {
 namespace {
 
 Status check_end(Pool& pool, const char* name, const void* pointer, CopyEnd said) {
-  PoolPlace place;
-  if (said == CopyEnd::kLocal || find_place(pool, pointer, place)) return Status::ok();
+  if (said == CopyEnd::kLocal || find_place(pool, pointer)) return Status::ok();
   return {Code::kInvalidArgument,
           fmt::format("invalid param, {} {} is in neither of the pool's address ranges", name,
                       pointer)};
@@ -21,27 +20,26 @@ Status check_end(Pool& pool, const char* name, const void* pointer, CopyEnd said
 // Waits until the range is mapped. Memory outside the pool always is.
 Status await_end(Pool& pool, const char* name, const void* pointer, std::uint64_t bytes,
                  const Deadline& deadline) {
-  PoolPlace place;
-  if (!find_place(pool, pointer, place)) return Status::ok();
-  auto given = pool.await(place.rank, place.kind, deadline);
-  if (!given.is_ok()) return given.status().annotate(name);
-  if (place.offset <= *given && bytes <= *given - place.offset) return Status::ok();
+  const auto place = find_place(pool, pointer);
+  if (!place) return Status::ok();
+  MEMSPAN_TRY_ASSIGN(auto given, pool.await(place->rank, place->kind, deadline), name);
+  if (place->offset <= given && bytes <= given - place->offset) return Status::ok();
   return {
       Code::kInvalidArgument,
       fmt::format("invalid param, {} {} + {} bytes is not entirely in the {} bytes of {} memory "
                   "that rank {} gave (it begins at byte {} of them)",
-                  name, pointer, bytes, *given, place.kind == RangeKind::kHost ? "host" : "device",
-                  place.rank, place.offset)};
+                  name, pointer, bytes, given, place->kind == RangeKind::kHost ? "host" : "device",
+                  place->rank, place->offset)};
 }
 
 bool is_remote(Pool& pool, const void* pointer) {
-  PoolPlace place;
-  return find_place(pool, pointer, place) && pool.is_remote(place.rank);
+  const auto place = find_place(pool, pointer);
+  return place && pool.is_remote(place->rank);
 }
 
 std::uint32_t rank_of(Pool& pool, const void* pointer) {
-  PoolPlace place;
-  return find_place(pool, pointer, place) ? place.rank : pool.rank();
+  const auto place = find_place(pool, pointer);
+  return place ? place->rank : pool.rank();
 }
 
 }  // namespace
@@ -50,9 +48,8 @@ Status PoolCopier::copy(const CopyPiece& piece) {
   if (piece.bytes > kBytesAtOnce) return copy_in_parts(piece);
   if (left_ < piece.bytes) give_a_turn();
   left_ -= std::min(left_, piece.bytes);
-  const auto way = find(piece);
-  if (!way.is_ok()) return way.status();
-  if (*way == Way::kByMessages) [[unlikely]]
+  MEMSPAN_PASS_ASSIGN(const auto way, find(piece));
+  if (way == Way::kByMessages) [[unlikely]]
     return copy_remote(piece);
   return device_ != nullptr ? move_by_device(piece) : move_guarded(piece);
 }
@@ -61,9 +58,8 @@ Status PoolCopier::copy(const CopyPiece& piece) {
 Status PoolCopier::copy_in_parts(const CopyPiece& piece) {
   for (std::uint64_t done = 0; done < piece.bytes; done += kBytesAtOnce) {
     give_a_turn();
-    const auto way = find(piece);
-    if (!way.is_ok()) return way.status();
-    if (*way == Way::kByMessages) return copy_remote(piece);
+    MEMSPAN_PASS_ASSIGN(const auto way, find(piece));
+    if (way == Way::kByMessages) return copy_remote(piece);
     MEMSPAN_PASS(move_here({static_cast<const std::byte*>(piece.from) + done,
                             static_cast<std::byte*>(piece.to) + done,
                             std::min(kBytesAtOnce, piece.bytes - done)}));
@@ -85,17 +81,13 @@ Status PoolCopier::copy_remote(const CopyPiece& piece) {
 // Begins a piece that passed await_end(). A window that cannot be held now was mapped a moment ago.
 Status PoolCopier::begin(Way way, const CopyPiece& piece) {
   while (way == Way::kByMessages) {
-    auto from = place_of(piece.from);
-    if (!from.is_ok()) return from.status().annotate("src");
-    auto to = place_of(piece.to);
-    if (!to.is_ok()) return to.status().annotate("dest");
-    if (hold_end(piece.from, piece.bytes, *from, from_) &&
-        hold_end(piece.to, piece.bytes, *to, to_))
-      return remote_->copies.begin(
-          plan_copy(std::move(from).value(), std::move(to).value(), piece.bytes));
-    const auto found = find_late(piece);
-    if (!found.is_ok()) return found.status();
-    way = *found;
+    MEMSPAN_TRY_ASSIGN(auto from, place_of(piece.from), "src");
+    MEMSPAN_TRY_ASSIGN(auto to, place_of(piece.to), "dest");
+    if (hold_end(piece.from, piece.bytes, from, from_) && hold_end(piece.to, piece.bytes, to, to_))
+      return from.remote == nullptr && to.remote == nullptr
+                 ? move_here(piece)
+                 : remote_->copies.begin(from, to, piece.bytes);
+    MEMSPAN_PASS_ASSIGN(way, find_late(piece));
   }
   return move_here(piece);
 }
@@ -121,9 +113,8 @@ Status PoolCopier::settle(Status status) {
 
 Status PoolCopier::copy_again() {
   for (const CopyPiece& piece : remote_->begun) {
-    const auto way = find_late(piece);
-    if (!way.is_ok()) return way.status();
-    const Status status = begin(*way, piece);
+    MEMSPAN_PASS_ASSIGN(const auto way, find_late(piece));
+    const Status status = begin(way, piece);
     const Status settled = remote_->copies.settle();
     MEMSPAN_PASS(status);
     MEMSPAN_PASS(settled);
@@ -136,26 +127,24 @@ Result<CopyPlace> PoolCopier::place_of(const void* pointer) {
   CopyPlace place{.mapped = static_cast<std::byte*>(const_cast<void*>(pointer)),
                   .remote = {},
                   .is_device = is_of_device(pointer)};
-  PoolPlace where;
-  if (!find_place(pool_, pointer, where) || where.rank == pool_.rank()) return place;
-  auto window = pool_.remote_window(where.rank, where.kind, *deadline_);
-  if (!window.is_ok()) return window.status();
-  if (*window == nullptr) return place;
-  return CopyPlace{.remote = std::move(window).value(), .offset = where.offset};
+  const auto where = find_place(pool_, pointer);
+  if (!where || where->rank == pool_.rank()) return place;
+  MEMSPAN_PASS_ASSIGN(auto window, pool_.remote_window(where->rank, where->kind, *deadline_));
+  if (window == nullptr) return place;
+  return CopyPlace{.remote = std::move(window), .offset = where->offset};
 }
 
 bool PoolCopier::hold_end(const void* pointer, std::uint64_t bytes, const CopyPlace& place,
                           HeldWindows& held) const {
-  PoolPlace where;
-  return place.remote != nullptr || !find_place(pool_, pointer, where) ||
-         where.rank == pool_.rank() || held.find(pointer, bytes) == HeldWindows::Found::kHeld;
+  const auto where = find_place(pool_, pointer);
+  return place.remote != nullptr || !where || where->rank == pool_.rank() ||
+         held.find(pointer, bytes) == HeldWindows::Found::kHeld;
 }
 
 bool PoolCopier::is_of_device(const void* pointer) const {
-  PoolPlace place;
   if (device_ == nullptr) return false;
-  return find_place(pool_, pointer, place) ? place.kind == RangeKind::kDevice
-                                           : device_->owns(pointer);
+  const auto place = find_place(pool_, pointer);
+  return place ? place->kind == RangeKind::kDevice : device_->owns(pointer);
 }
 
 // The driver must not get host addresses without memory.
@@ -180,23 +169,16 @@ Status PoolCopier::move_guarded(const CopyPiece& piece) {
 
 Status PoolCopier::explain(const CopyFault& fault, const CopyPiece& piece) const {
   const bool is_source = fault.is_in(piece.from, piece.bytes);
-  const char* const name = is_source ? "src" : "dest";
-  const auto* const address = reinterpret_cast<const void*>(fault.address);
   if (!is_source && !fault.is_in(piece.to, piece.bytes))
     return {Code::kInvalidArgument,
             fmt::format("invalid param, there is no memory at all of src {} or dest {} + {} bytes",
                         piece.from, piece.to, piece.bytes)};
-  PoolPlace place;
-  if (find_place(pool_, is_source ? piece.from : piece.to, place))
-    return {Code::kStale, fmt::format("{}: the memory of rank {} at {} is gone: its owner has made "
-                                      "it smaller",
-                                      name, place.rank, address)};
-  return {Code::kInvalidArgument,
-          fault.is_forbidden
-              ? fmt::format("invalid param, {}: the memory at {} of this process may not be {}",
-                            name, address, is_source ? "read" : "written")
-              : fmt::format("invalid param, {}: there is no memory at {} of this process", name,
-                            address)};
+  const auto place = find_place(pool_, is_source ? piece.from : piece.to);
+  if (!place) return local_fault(fault, is_source);
+  return {Code::kStale,
+          fmt::format("{}: the memory of rank {} at {} is gone: its owner has made it smaller",
+                      is_source ? "src" : "dest", place->rank,
+                      reinterpret_cast<const void*>(fault.address))};
 }
 
 // False: find() knows what to do.
@@ -273,6 +255,49 @@ Result<PoolCopier::Way> PoolCopier::find_late(const CopyPiece& piece) {
       return Way::kHere;
   } while (!deadline_->has_passed());
   return Status(Code::kTimeout, "a member came and went all the time");
+}
+
+std::optional<PoolPlace> find_place(Pool& pool, const void* pointer) {
+  const auto address = reinterpret_cast<std::uint64_t>(pointer);
+  for (const RangeKind kind : {RangeKind::kHost, RangeKind::kDevice}) {
+    const RankWindows& windows = pool.windows(kind);
+    if (!windows.contains(address)) continue;
+    const std::uint32_t rank = windows.rank_of(address);
+    return PoolPlace{kind, rank, windows.offset_of(address, rank)};
+  }
+  return std::nullopt;
+}
+
+void HeldWindows::release(Held& held) {
+  if (held.mapped == 0) return;
+  pool_.release(*held.windows, held.rank);
+  held.mapped = 0;
+}
+
+void HeldWindows::release() {
+  for (Held& held : held_) release(held);
+}
+
+HeldWindows::Found HeldWindows::look(const void* pointer, std::uint64_t bytes) {
+  const auto place = find_place(pool_, pointer);
+  if (!place) return Found::kLocal;
+  RankWindows& windows = pool_.windows(place->kind);
+  Held& held = held_[(2 * place->rank + static_cast<std::uint32_t>(place->kind)) % held_.size()];
+  if (held.mapped == 0 || held.windows != &windows || held.rank != place->rank) {
+    release(held);
+    const std::uint64_t mapped = pool_.hold(windows, place->rank);
+    if (mapped == 0) return Found::kNot;
+    held.begin = reinterpret_cast<std::uint64_t>(windows.begin_of(place->rank));
+    held.mapped = mapped;
+    held.windows = &windows;
+    held.rank = place->rank;
+    held.admission = windows.admission(place->rank);
+  } else if (!held.admission.is_valid()) {
+    return Found::kNot;
+  }
+  last_ = &held;
+  return held.contains(reinterpret_cast<std::uint64_t>(pointer), bytes) ? Found::kHeld
+                                                                        : Found::kNot;
 }
 
 }  // namespace memspan

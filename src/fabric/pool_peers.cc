@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pool's view of its other members: membership events, their memory mapped here or reached by
 // links, and waiting for them.
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
 #include <charconv>
-#include <optional>
-#include <utility>
 
 #include "core/interrupt.h"
-#include "device/host/host_device.h"
-#include "fabric/pool_record.h"
+#include "fabric/pool.h"
 
 namespace memspan {
+namespace {
+
+// How late a wait notices the end of the store. Each look costs a round trip.
+constexpr auto kStoreLook = std::chrono::milliseconds(200);
+
+}  // namespace
 
 // ---- membership events
 
@@ -66,16 +68,6 @@ void Pool::on_peer_joined(std::uint32_t rank, const std::string& text) {
   changed_.notify_all();
 }
 
-void Pool::fetch(std::uint32_t rank, const Record& record) {
-  const std::uint64_t attempt = ++attempts_;
-  peers_[rank].asked = attempt;
-  peers_[rank].fetch =
-      member_->broker().fetch(record.broker_address, published_name(rank),
-                              [this, rank, attempt, record](Result<FetchedDescriptors> answer) {
-                                on_fetched(rank, attempt, record, std::move(answer));
-                              });
-}
-
 void Pool::on_fetched(std::uint32_t rank, std::uint64_t attempt, const Record& record,
                       Result<FetchedDescriptors> answer) {
   std::vector<RankWindows*> unused;
@@ -101,11 +93,9 @@ Status Pool::map_contributions(std::uint32_t rank, const Record& record,
   auto descriptor = answer.descriptors.begin();
   if (descriptor == answer.descriptors.end())
     return {Code::kInternal, "it offers something else than it said"};
-  auto opened = MapperTable::open(std::move(*descriptor++), options_.ranks);
-  if (!opened.is_ok()) return opened.status();
+  MEMSPAN_PASS_ASSIGN(auto opened, MapperTable::open(std::move(*descriptor++), options_.ranks));
   // The windows use it from their first mapping on.
-  MapperTable& mappers =
-      *(peers_[rank].mappers = std::make_shared<MapperTable>(std::move(opened).value()));
+  MapperTable& mappers = *(peers_[rank].mappers = std::make_shared<MapperTable>(std::move(opened)));
   const std::uint64_t join = peers_[rank].mapped_in = join_;
   const Admission admission = mappers.admission(options_.rank, join);
   for (const RangeKind kind : kRangeKinds) {
@@ -113,10 +103,9 @@ Status Pool::map_contributions(std::uint32_t rank, const Record& record,
     if (bytes == 0) continue;
     if (descriptor == answer.descriptors.end() || bytes > windows(kind).stride())
       return {Code::kInternal, "it offers something else than it said"};
-    auto memory = adopt(kind, std::move(*descriptor), record);
-    if (!memory.is_ok()) return memory.status();
-    if ((*memory)->bytes() < bytes) return {Code::kInternal, "it offers less memory than it said"};
-    MEMSPAN_PASS(windows(kind).map(rank, **memory, bytes, admission));
+    MEMSPAN_PASS_ASSIGN(auto memory, adopt(kind, std::move(*descriptor), record));
+    if (memory->bytes() < bytes) return {Code::kInternal, "it offers less memory than it said"};
+    MEMSPAN_PASS(windows(kind).map(rank, *memory, bytes, admission));
     ++descriptor;
   }
   mappers.set_mapped(options_.rank, join);
@@ -148,14 +137,6 @@ void Pool::on_peer_left(std::uint32_t rank) {
   if (remote) member_->exclude_if_ended(*remote);
 }
 
-// Those of the rank's windows that no copy holds, for unmap().
-std::vector<RankWindows*> Pool::retire(std::uint32_t rank) {
-  std::vector<RankWindows*> unused;
-  for (const RangeKind kind : kRangeKinds)
-    if (windows(kind).retire(rank)) unused.push_back(&windows(kind));
-  return unused;
-}
-
 // By the last user, without the lock. The rank may be in the pool again by then.
 void Pool::unmap(const std::vector<RankWindows*>& unused, std::uint32_t rank) {
   for (RankWindows* const each : unused) each->unmap(rank);
@@ -169,12 +150,6 @@ void Pool::unmap(const std::vector<RankWindows*>& unused, std::uint32_t rank) {
     next = std::exchange(peer.next, {});
   }
   if (!next.empty()) on_peer_joined(rank, next);
-}
-
-bool Pool::is_fetching() const {
-  return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
-    return peer.stage == Peer::Stage::kFetching || !peer.next.empty();
-  });
 }
 
 // ---- for copies
@@ -243,9 +218,8 @@ Result<Pool::RemoteWindows> Pool::connect(std::uint32_t rank, const Peer& peer,
   auto answer = Result<std::string>(Status(Code::kPeerLost, "not tried"));
   // Twice: the way back of an answer may be cut together with an earlier link.
   for (int tries = 0; tries < 2 && answer.code() == Code::kPeerLost; ++tries) {
-    auto reached = member_->remote_peer(peer.who, check_presence, deadline);
-    if (!reached.is_ok()) return reached.status().annotate(fmt::format("rank {}", rank));
-    remote = std::move(reached).value();
+    MEMSPAN_TRY_ASSIGN(remote, member_->remote_peer(peer.who, check_presence, deadline),
+                       fmt::format("rank {}", rank));
     answer = remote->call(published_name(rank), request.bytes(), deadline);
   }
   // It has left, and offers no windows or those of a later join.
@@ -256,27 +230,14 @@ Result<Pool::RemoteWindows> Pool::connect(std::uint32_t rank, const Peer& peer,
   for (auto& window : windows) {
     const std::string_view text = reader.text();
     if (text.empty()) continue;
-    auto region = RemoteRegion::decode(text);
-    if (!region.is_ok()) return region.status();
-    MEMSPAN_PASS(remote->link().attach(*region));
+    MEMSPAN_PASS_ASSIGN(auto region, RemoteRegion::decode(text));
     window = std::make_shared<const RemoteWindow>(
-        RemoteWindow{remote, std::move(region).value(), rank, peer.generation,
+        RemoteWindow{remote, std::move(region), rank, peer.generation,
                      fmt::format("rank {}, {}", rank, peer.who.name())});
   }
   if (!reader.is_finished())
     return Status(Code::kInternal, "a description of windows is malformed");
   return windows;
-}
-
-// Whether the store still has the record of that join.
-Status Pool::check_record(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline) {
-  auto record = member_->store().get_now(members_prefix() + std::to_string(rank), deadline);
-  if (record.code() == Code::kNotFound)
-    return {Code::kPeerLost, "it is not in the pool: it has left, or ended"};
-  if (!record.is_ok()) return record.status();
-  const auto decoded = Record::decode(*record);
-  if (decoded && decoded->generation == generation) return Status::ok();
-  return {Code::kStale, "it has left the pool since"};
 }
 
 // Runs on a thread that takes messages, so it does not wait for another process.
@@ -286,16 +247,14 @@ Result<std::string> Pool::describe_windows(std::string_view request) {
   MutexLock lock(exposing_);
   if (!reader.is_finished() || generation == 0 || generation != generation_)
     return Status(Code::kStale, "this rank has left the pool since");
-  auto access = member_->remote_access();
-  if (!access.is_ok()) return access.status();
+  MEMSPAN_PASS_ASSIGN(auto access, member_->remote_access());
   ByteWriter writer;
   for (const RangeKind kind : kRangeKinds) {
     auto& region = exposed_[index_of(kind)];
     if (region == nullptr && contribution(kind).bytes > 0) {
-      auto made = (*access)->expose(windows(kind).begin_of(options_.rank), contribution(kind).bytes,
-                                    kind == RangeKind::kHost ? host_device() : device());
-      if (!made.is_ok()) return made.status();
-      region = std::move(made).value();
+      MEMSPAN_PASS_ASSIGN(
+          region, access->expose(windows(kind).begin_of(options_.rank), contribution(kind).bytes,
+                                 kind == RangeKind::kHost ? host_device() : device()));
     }
     writer.text(region == nullptr ? std::string() : region->describe().encode());
   }
@@ -305,11 +264,6 @@ Result<std::string> Pool::describe_windows(std::string_view request) {
 Status Pool::gone(std::uint32_t rank) {
   return {Code::kPeerLost,
           fmt::format("rank {} is not in the pool: it has not joined, left, or ended", rank)};
-}
-
-Status Pool::await_rejoin(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline) {
-  MutexLock lock(mutex_);
-  return peers_[rank].generation == generation ? await_event(rank, deadline) : Status::ok();
 }
 
 // The store may know of a join whose event has not arrived. The store's answer follows the events
@@ -373,6 +327,60 @@ Status Pool::check_reachability(std::uint32_t from, std::uint32_t to) {
           fmt::format("no operation leads from rank {} (tag \"{}\") to rank {} (tag \"{}\"): "
                       "tagOpInfo has none for these tags",
                       from, one, to, other)};
+}
+
+Status Pool::await_members(std::uint32_t count, const Deadline& deadline) {
+  return await_presence(0, options_.ranks, deadline, [&](Duration waited) MEMSPAN_REQUIRES(mutex_) {
+    std::vector<std::uint32_t> present;
+    for (std::uint32_t rank = 0; rank < options_.ranks; ++rank)
+      if (rank == options_.rank || peers_[rank].is_present()) present.push_back(rank);
+    if (present.size() >= count) return Status::ok();
+    return Status(Code::kTimeout,
+                  fmt::format("{} of {} members are in the pool ({}) after {:.3f} s",
+                              present.size(), count, fmt::join(present, ", "), to_seconds(waited)));
+  });
+}
+
+Status Pool::await_member(std::uint32_t rank, const Deadline& deadline) {
+  return await_presence(rank, rank + 1, deadline, [&](Duration waited) MEMSPAN_REQUIRES(mutex_) {
+    if (rank == options_.rank || peers_[rank].is_present()) return Status::ok();
+    return Status(Code::kTimeout,
+                  fmt::format("rank {} {} after {:.3f} s", rank,
+                              !peers_[rank].next.empty() ? kIsHeld
+                              : peers_[rank].stage == Peer::Stage::kFetching
+                                  ? "is in the pool, but did not hand over its memory"
+                                  : "is not in the pool",
+                              to_seconds(waited)));
+  });
+}
+
+// Fails if one of the ranks in [first, end) leaves.
+template <typename Look>
+Status Pool::await_presence(std::uint32_t first, std::uint32_t end, const Deadline& deadline,
+                            Look look) {
+  const auto began = Clock::now();
+  MutexLock lock(mutex_);
+  // An absent member may have one more event: its join.
+  std::vector<std::uint64_t> allowed(options_.ranks);
+  for (std::uint32_t rank = first; rank < end; ++rank)
+    allowed[rank] = peers_[rank].events + (peers_[rank].stage == Peer::Stage::kAbsent ? 1 : 0);
+  while (true) {
+    if (join_ == 0 || ends_waits_)
+      return {Code::kUnavailable, "this process has not joined the pool, or left it"};
+    for (std::uint32_t rank = first; rank < end; ++rank) {
+      if (peers_[rank].events > allowed[rank])
+        return {Code::kPeerLost,
+                fmt::format("rank {} left the pool, or ended, after {:.3f} s of this call", rank,
+                            to_seconds(Clock::now() - began))};
+      if (peers_[rank].stage == Peer::Stage::kFailed) return peers_[rank].why;
+    }
+    Status status = look(Clock::now() - began);
+    if (status.is_ok() || deadline.has_passed()) return status;
+    if (wait_interruptibly(changed_, mutex_, deadline.within(kStoreLook))) continue;
+    status = end_of_wait("the time is over");
+    if (status.code() != Code::kTimeout) return status;
+    if (!deadline.has_passed()) MEMSPAN_PASS(ask_store(deadline));
+  }
 }
 
 }  // namespace memspan

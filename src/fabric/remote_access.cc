@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/remote_access.h"
 
-#include <fmt/format.h>
-
+#include <optional>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "core/bytes.h"
 #include "core/interrupt.h"
@@ -15,28 +13,6 @@ namespace {
 
 enum class MessageKind : std::uint64_t { kRequest = 1, kReply = 2 };
 
-struct CallRequest {
-  std::uint64_t number = 0;  // of the caller's
-  std::string_view service;
-  std::string_view body;
-};
-
-std::string encode(const CallRequest& request) {
-  ByteWriter writer;
-  writer.u64(request.number);
-  writer.text(request.service);
-  writer.text(request.body);
-  return writer.take();
-}
-
-std::string encode_reply(std::uint64_t number, const Result<std::string>& answer) {
-  ByteWriter writer;
-  writer.u64(number);
-  writer.u8(static_cast<std::uint8_t>(answer.code()));
-  writer.text(answer.is_ok() ? *answer : answer.status().message());
-  return writer.take();
-}
-
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
@@ -45,19 +21,7 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 
 struct RemoteAccess::Call {
   const RemotePeer& peer;  // outlives it
-  Mutex mutex;
-  ConditionVariable changed;
-  bool is_over MEMSPAN_GUARDED_BY(mutex) = false;
-  Result<std::string> answer MEMSPAN_GUARDED_BY(mutex) = std::string();
-
-  explicit Call(const RemotePeer& whom) : peer(whom) {}
-  void end(Result<std::string> with) MEMSPAN_EXCLUDES(mutex) {
-    MutexLock lock(mutex);
-    if (is_over) return;
-    is_over = true;
-    answer = std::move(with);
-    changed.notify_all();
-  }
+  std::optional<Result<std::string>> answer = {};
 };
 
 Result<std::string> RemotePeer::call(std::string_view service, std::string_view request,
@@ -71,14 +35,12 @@ Result<std::unique_ptr<RemoteAccess>> RemoteAccess::create(Services& services,
                                                            const MemberIdentity& self,
                                                            const CarrierOptions& carrier) {
   std::unique_ptr<RemoteAccess> made(new RemoteAccess(services));
-  auto faults = Faults::from_environment();
-  if (!faults.is_ok()) return faults.status();
-  auto moves_bytes = make_carrier(carrier);
-  if (!moves_bytes.is_ok()) return moves_bytes.status();
-  MessageOptions options{.carrier = std::move(moves_bytes).value(),
+  MEMSPAN_PASS_ASSIGN(auto faults, Faults::from_environment());
+  MEMSPAN_PASS_ASSIGN(auto moves_bytes, make_carrier(carrier));
+  MessageOptions options{.carrier = std::move(moves_bytes),
                          .self = number_of(self),
                          .name = self.name(),
-                         .faults = std::move(faults).value(),
+                         .faults = std::move(faults),
                          .silence_limit = carrier.silence_limit};
   RemoteAccess& access = *made;
   options.handlers.on_message = [&access](int peer, const MessageTag& tag, const Buffer& bytes) {
@@ -90,71 +52,48 @@ Result<std::unique_ptr<RemoteAccess>> RemoteAccess::create(Services& services,
   options.handlers.on_peer_left = [&access](int peer) {
     access.on_peer_lost(peer, Status(Code::kPeerLost, "it has left"));
   };
-  auto transport = make_message_transport(std::move(options));
-  if (!transport.is_ok()) return transport.status().annotate("reaching other hosts");
-  made->transport_ = std::move(transport).value();
+  MEMSPAN_TRY_ASSIGN(made->transport_, MessageTransport::make(std::move(options)),
+                     "reaching other hosts");
   return made;
 }
 
-// No link outlives the transport, and none is made while it ends.
-RemoteAccess::~RemoteAccess() {
-  {
-    MutexLock lock(mutex_);
-    is_closed_ = true;
-    while (answering_ != 0) answered_.wait_until(mutex_, Deadline::never());
-    is_ending_ = true;
-  }
-  transport_.reset();
-}
-
-Result<std::unique_ptr<ExposedRegion>> RemoteAccess::expose(void* base, std::uint64_t bytes,
-                                                            Device& device) {
-  return transport_->expose({.base = static_cast<std::byte*>(base),
-                             .bytes = bytes,
-                             .kind = device.is_host() ? MemoryKind::kHost : MemoryKind::kDevice});
-}
-
-Result<std::shared_ptr<RemotePeer>> RemoteAccess::connect(int number, std::string_view name,
+Result<std::shared_ptr<RemotePeer>> RemoteAccess::connect(const MemberIdentity& who,
                                                           const std::string& address) {
   MutexLock lock(mutex_);
   if (is_ending_) return Status(Code::kUnavailable, "this process leaves the store");
-  std::erase_if(by_address_, [](const auto& entry) { return entry.second.expired(); });
-  if (auto known = by_address_[address].lock(); known != nullptr && !known->is_lost()) return known;
-  auto link = transport_->connect({.peer = number, .name = std::string(name), .address = address});
-  if (!link.is_ok()) return link.status();
-  auto made =
-      std::make_shared<RemotePeer>(*this, number, std::string(name), std::move(link).value());
-  by_address_[address] = made;
+  std::erase_if(by_session_, [](const auto& entry) { return entry.second.expired(); });
+  if (auto peer = known(who); peer != nullptr) return peer;
+  auto link = transport_->connect({.peer = number_of(who), .name = who.name(), .address = address});
+  auto made = std::make_shared<RemotePeer>(*this, number_of(who), who.name(), std::move(link));
+  by_session_[who.session] = made;
   return made;
 }
 
 Result<std::string> RemoteAccess::call(const RemotePeer& peer, std::string_view service,
                                        std::string_view request, const Deadline& deadline) {
-  const auto call = std::make_shared<Call>(peer);
+  const auto call = std::make_shared<Call>(Call{peer});
   std::uint64_t number = 0;
   {
     MutexLock lock(mutex_);
     number = ++last_call_;
     calls_[number] = call;
   }
-  const std::string text =
-      encode(CallRequest{.number = number, .service = service, .body = request});
+  ByteWriter writer;
+  writer.u64(number);
+  writer.text(service);
+  writer.text(request);
   Status status = peer.link().send({static_cast<std::uint64_t>(MessageKind::kRequest)},
-                                   bytes_of(text), deadline);
-  {
-    MutexLock lock(call->mutex);
-    while (status.is_ok() && !call->is_over)
-      if (!wait_interruptibly(call->changed, call->mutex, deadline) && !call->is_over)
-        status = end_of_wait(fmt::format("{} did not answer in time", peer.name()));
-  }
+                                   bytes_of(writer.bytes()), deadline);
   MutexLock lock(mutex_);
+  while (status.is_ok() && !call->answer)
+    if (!wait_interruptibly(changed_, mutex_, deadline) && !call->answer)
+      status = end_of_wait(fmt::format("{} did not answer in time", peer.name()));
   calls_.erase(number);
-  MutexLock call_lock(call->mutex);
-  if (status.is_ok() && !call->answer.is_ok()) status = call->answer.status();
+  if (status.is_ok()) status = call->answer->status();
   if (status.code() == Code::kPeerLost && peer.has_left())
     return Status(Code::kNotFound, fmt::format("{} has left", peer.name()));
   if (!status.is_ok()) return status;
-  return std::move(call->answer);
+  return std::move(*call->answer);
 }
 
 void RemoteAccess::on_message(int peer, std::uint64_t kind, std::string_view bytes) {
@@ -166,19 +105,14 @@ void RemoteAccess::on_message(int peer, std::uint64_t kind, std::string_view byt
 // their answers. A connection that only the peer has made carries none of them.
 void RemoteAccess::on_peer_lost(int peer, const Status& why) {
   MutexLock lock(mutex_);
-  std::erase_if(by_address_, [](const auto& entry) {
+  std::erase_if(by_session_, [](const auto& entry) {
     const auto known = entry.second.lock();
     return known == nullptr || known->is_lost();
   });
   for (const auto& [number, call] : calls_)
-    if (call->peer.number_ == peer && call->peer.is_lost())
-      call->end(Status(Code::kPeerLost, why.message()));
-}
-
-void RemoteAccess::exclude(const MemberIdentity& who) {
-  const Status why(Code::kPeerLost, "it is not a member of the store any more");
-  transport_->exclude(number_of(who), why);
-  on_peer_lost(number_of(who), why);
+    if (call->peer.number_ == peer && call->peer.is_lost() && !call->answer)
+      call->answer = Status(Code::kPeerLost, why.message());
+  changed_.notify_all();
 }
 
 // Drops bytes that are not a request.
@@ -195,14 +129,17 @@ void RemoteAccess::on_request(int peer, std::string_view bytes) {
   }
   reply(peer, number, services_.answer(service, body));
   MutexLock lock(mutex_);
-  if (--answering_ == 0) answered_.notify_all();
+  if (--answering_ == 0) changed_.notify_all();
 }
 
 // A caller that is gone needs no answer.
 void RemoteAccess::reply(int peer, std::uint64_t number, const Result<std::string>& answer) {
-  const std::string text = encode_reply(number, answer);
+  ByteWriter writer;
+  writer.u64(number);
+  writer.u8(static_cast<std::uint8_t>(answer.code()));
+  writer.text(answer.is_ok() ? *answer : answer.status().message());
   const Status sent = transport_->post_back(peer, {static_cast<std::uint64_t>(MessageKind::kReply)},
-                                            bytes_of(text));
+                                            bytes_of(writer.bytes()));
   if (sent.code() == Code::kInvalidArgument) reply(peer, number, sent);  // too long
 }
 
@@ -212,14 +149,14 @@ void RemoteAccess::on_reply(std::string_view bytes) {
   const auto code = static_cast<Code>(reader.u8());
   std::string text(reader.text());
   if (!reader.is_finished() || code > Code::kInternal) return;
-  std::shared_ptr<Call> call;
-  {
-    MutexLock lock(mutex_);
-    if (const auto found = calls_.find(number); found != calls_.end()) call = found->second;
-  }
-  if (call == nullptr) return;  // given up
-  call->end(code == Code::kOk ? Result<std::string>(std::move(text))
-                              : Result<std::string>(Status(code, std::move(text))));
+  MutexLock lock(mutex_);
+  const auto found = calls_.find(number);
+  if (found == calls_.end() || found->second->answer) return;  // given up, or over
+  if (code == Code::kOk)
+    found->second->answer = std::move(text);
+  else
+    found->second->answer = Status(code, std::move(text));
+  changed_.notify_all();
 }
 
 }  // namespace memspan

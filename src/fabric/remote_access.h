@@ -8,24 +8,68 @@
 // kernel does not move.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/clock.h"
 #include "core/mutex.h"
 #include "core/status.h"
 #include "device/memory.h"
-#include "fabric/member_identity.h"
-#include "fabric/services.h"
+#include "net/host_identity.h"
 #include "transport/message/message_transport.h"
 #include "world/carrier_choice.h"
 
 namespace memspan {
+
+// The owner of a record in the store. A value.
+struct MemberIdentity {
+  std::uint64_t session = 0;  // at the store
+  std::int64_t process = 0;
+  Host host;
+
+  // For messages.
+  std::string name() const { return fmt::format("process {} on host {}", process, host.name); }
+  bool operator==(const MemberIdentity&) const = default;
+};
+
+// Services of this process for members on other hosts: functions by name that take a request.
+// Thread-safe. Outlives the thread that calls answer().
+class Services {
+ public:
+  // Must not wait for another process: it runs on a thread that takes the messages of all peers.
+  // Must not add or remove a service.
+  using Service = std::function<Result<std::string>(std::string_view request)>;
+
+  // Replaces an earlier service of that name.
+  void add(const std::string& name, Service service) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    by_name_[name] = std::move(service);
+  }
+  // Afterwards no call of the service runs.
+  void remove(const std::string& name) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    by_name_.erase(name);
+  }
+  // kNotFound: no service has that name (any more).
+  Result<std::string> answer(const std::string& name, std::string_view request)
+      MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (const auto found = by_name_.find(name); found != by_name_.end())
+      return found->second(request);
+    return Status(Code::kNotFound, fmt::format("this process has no \"{}\" (any more)", name));
+  }
+
+ private:
+  Mutex mutex_;  // held during a call
+  std::map<std::string, Service> by_name_ MEMSPAN_GUARDED_BY(mutex_);
+};
 
 class RemoteAccess;
 
@@ -67,21 +111,39 @@ class RemoteAccess {
   static Result<std::unique_ptr<RemoteAccess>> create(Services& services,
                                                       const MemberIdentity& self,
                                                       const CarrierOptions& carrier);
-  ~RemoteAccess();
-  RemoteAccess(const RemoteAccess&) = delete;
-  RemoteAccess& operator=(const RemoteAccess&) = delete;
+  // No link outlives the transport, and none is made while it ends.
+  ~RemoteAccess() {
+    {
+      MutexLock lock(mutex_);
+      is_closed_ = true;
+      while (answering_ != 0) changed_.wait_until(mutex_, Deadline::never());
+      is_ending_ = true;
+    }
+    transport_.reset();
+  }
 
   // Other processes pass it to connect().
   std::string address() const { return transport_->address(); }
   // Memory that peers may reach until the region is destroyed.
-  Result<std::unique_ptr<ExposedRegion>> expose(void* base, std::uint64_t bytes, Device& device);
-  // The peer at that address, with a link that is not lost. Connects at the first use.
-  Result<std::shared_ptr<RemotePeer>> connect(const MemberIdentity& who, const std::string& address)
-      MEMSPAN_EXCLUDES(mutex_) {
-    return connect(number_of(who), who.name(), address);
+  Result<std::unique_ptr<ExposedRegion>> expose(void* base, std::uint64_t bytes, Device& device) {
+    return transport_->expose({.base = static_cast<std::byte*>(base),
+                               .bytes = bytes,
+                               .kind = device.is_host() ? MemoryKind::kHost : MemoryKind::kDevice});
   }
+  // The peer, if this process has a link to it that is not lost; else null.
+  std::shared_ptr<RemotePeer> find(const MemberIdentity& who) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return known(who);
+  }
+  // As find(), but connects to the peer's address if that gives none.
+  Result<std::shared_ptr<RemotePeer>> connect(const MemberIdentity& who, const std::string& address)
+      MEMSPAN_EXCLUDES(mutex_);
   // Ends the connections with that member and refuses it from then on.
-  void exclude(const MemberIdentity& who) MEMSPAN_EXCLUDES(mutex_);
+  void exclude(const MemberIdentity& who) MEMSPAN_EXCLUDES(mutex_) {
+    const Status why(Code::kPeerLost, "it is not a member of the store any more");
+    transport_->exclude(number_of(who), why);
+    on_peer_lost(number_of(who), why);
+  }
   // For a child of fork(): no peer then takes the child for this process.
   void forget_in_child() { transport_->forget_in_child(); }
 
@@ -93,8 +155,11 @@ class RemoteAccess {
   static int number_of(const MemberIdentity& who) {
     return static_cast<int>(who.session & 0x7fff'ffff);
   }
-  Result<std::shared_ptr<RemotePeer>> connect(int number, std::string_view name,
-                                              const std::string& address) MEMSPAN_EXCLUDES(mutex_);
+  std::shared_ptr<RemotePeer> known(const MemberIdentity& who) const MEMSPAN_REQUIRES(mutex_) {
+    const auto found = by_session_.find(who.session);
+    auto peer = found == by_session_.end() ? nullptr : found->second.lock();
+    return peer != nullptr && !peer->is_lost() ? peer : nullptr;
+  }
   void on_message(int peer, std::uint64_t kind, std::string_view bytes);
   void on_request(int peer, std::string_view bytes);
   void on_peer_lost(int peer, const Status& why) MEMSPAN_EXCLUDES(mutex_);
@@ -109,11 +174,11 @@ class RemoteAccess {
   bool is_closed_ MEMSPAN_GUARDED_BY(mutex_) = false;  // to requests; those before are answered
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
   int answering_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // requests
-  ConditionVariable answered_;
+  ConditionVariable changed_;
   std::uint64_t last_call_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   // Shared with the callers that wait.
   std::map<std::uint64_t, std::shared_ptr<Call>> calls_ MEMSPAN_GUARDED_BY(mutex_);
-  std::map<std::string, std::weak_ptr<RemotePeer>> by_address_ MEMSPAN_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, std::weak_ptr<RemotePeer>> by_session_ MEMSPAN_GUARDED_BY(mutex_);
   std::unique_ptr<MessageTransport> transport_;  // its threads end before what they call
 };
 

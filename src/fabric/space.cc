@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/space.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <utility>
+#include <system_error>
+#include <thread>
 
 #include "core/agreement.h"
-#include "core/bytes.h"
 #include "core/environment.h"
 #include "core/interrupt.h"
-#include "device/host/host_device.h"
-#include "memory/address_plan.h"
+#include "fabric/space_memory.h"
 
 namespace memspan {
 namespace {
@@ -52,10 +48,6 @@ struct Introduction {
   }
 };
 
-Device& device_of(const SpaceOptions& options) {
-  return options.device == nullptr ? host_device() : *options.device;
-}
-
 Status check(const SpaceOptions& options) {
   if (options.ranks == 0 || options.rank >= options.ranks)
     return {Code::kInvalidArgument, fmt::format("the space is of {} ranks, and this is rank {}",
@@ -64,10 +56,10 @@ Status check(const SpaceOptions& options) {
     return {Code::kInvalidArgument,
             fmt::format("symmetric size exceeded: {} bytes, allowed are up to {}", options.bytes,
                         kMostSpaceBytes)};
-  if (!device_of(options).is_host() && options.bytes % kDeviceGranularity != 0)
+  if (!options.device->is_host() && options.bytes % kDeviceGranularity != 0)
     return {Code::kInvalidArgument,
             fmt::format("the symmetric size is {} bytes; memory of {} is given in multiples of {}",
-                        options.bytes, device_of(options).name(), kDeviceGranularity)};
+                        options.bytes, options.device->name(), kDeviceGranularity)};
   if (options.bytes > address_windows().pool_bytes() / options.ranks)
     return {Code::kInvalidArgument,
             fmt::format("{} ranks of {} each need more addresses than spaces may have, {}",
@@ -142,18 +134,23 @@ Space::~Space() {
   member_->broker().retract(group_name_);
 }
 
-Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member,
-                                             const SpaceOptions& options, Deadline deadline) {
+std::byte* Space::base() const {
+  return memory_->base();
+}
+
+Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member, SpaceOptions options,
+                                             Deadline deadline) {
+  if (options.device == nullptr) options.device = &host_device();
   MEMSPAN_PASS(check(options));
   const Introduction mine{.bytes = options.bytes,
-                          .device = std::string(device_of(options).name()),
+                          .device = std::string(options.device->name()),
                           .host = member->host(),
                           .broker_address = member->broker().address()};
-  auto created = create_group(member->store(), options.name, static_cast<int>(options.rank),
-                              static_cast<int>(options.ranks), mine.encode(), deadline);
-  if (!created.is_ok()) return created.status();
-  std::unique_ptr<Space> space(new Space(std::move(member), options, *created));
-  MEMSPAN_PASS(space->read_parts(created->contributions));
+  MEMSPAN_PASS_ASSIGN(auto created,
+                      create_group(member->store(), options.name, static_cast<int>(options.rank),
+                                   static_cast<int>(options.ranks), mine.encode(), deadline));
+  std::unique_ptr<Space> space(new Space(std::move(member), std::move(options), created));
+  MEMSPAN_PASS(space->read_parts(created.contributions));
   MEMSPAN_PASS(space->agree(space->memory_->prepare(deadline), deadline));
   MEMSPAN_PASS(space->agree(space->memory_->take(deadline), deadline));
   space->member_->broker().retract(space->group_name_);  // all have it
@@ -178,15 +175,10 @@ Status Space::read_parts(const std::vector<std::string>& parts) {
   for (std::size_t rank = 0; rank < members.size(); ++rank)
     is_near_.push_back(rank == options_.rank ||
                        (members[rank].host == member_->host() && member_->may_map()));
-  SpacePlan plan{.name = options_.name,
-                 .group_name = group_name_,
-                 .rank = options_.rank,
-                 .bytes = options_.bytes,
-                 .device = &device_of(options_),
-                 .is_near = is_near_,
-                 .broker_addresses = {}};
-  for (const Introduction& member : members) plan.broker_addresses.push_back(member.broker_address);
-  memory_ = std::make_unique<SpaceMemory>(member_, std::move(plan));
+  std::vector<std::string> broker_addresses;
+  for (const Introduction& member : members) broker_addresses.push_back(member.broker_address);
+  memory_ = std::make_unique<SpaceMemory>(member_, options_, group_name_, is_near_,
+                                          std::move(broker_addresses));
   return Status::ok();
 }
 
@@ -231,14 +223,6 @@ void Space::forget_oldest_name(const Deadline& deadline) {
   changed_.notify_all();
 }
 
-// Ends the waits at the store under that name. Does not touch group_, which may be in use.
-Status Space::leave(const std::string& name, const Deadline& deadline) {
-  if (name != group_name_) return leave_allgather(member_->store(), name, deadline);
-  StoreGroup place(member_->store(), name, static_cast<int>(options_.rank),
-                   static_cast<int>(options_.ranks));
-  return place.leave(deadline);
-}
-
 // A wait that has not reached the store yet is ended by a later round.
 void Space::close() {
   constexpr Duration kAgain = std::chrono::milliseconds(20);
@@ -266,22 +250,85 @@ void Space::close() {
   }
 }
 
-void Space::set_context(std::span<const std::byte> bytes) {
+ExitNotice::~ExitNotice() {
   MutexLock lock(mutex_);
-  if (context_ == nullptr) context_ = std::make_unique<std::byte[]>(kMostContextBytes);
-  std::copy(bytes.begin(), bytes.end(), context_.get());
-  context_bytes_ = bytes.size();
+  if (watch_)
+    member_->tell_end([&, watch = *watch_](const Deadline& deadline) {
+      return member_->store().unwatch(watch, deadline);
+    });
 }
 
-std::span<std::byte> Space::context() const {
+Status ExitNotice::listen(Call call, Deadline deadline) {
   MutexLock lock(mutex_);
-  return {context_.get(), context_bytes_};
+  if (watch_) return {Code::kUnavailable, "this process listens for the exit already"};
+  // Once, by the watch, which may outlive a failed call, or here.
+  const auto hear = [call = std::move(call),
+                     was_called = std::make_shared<std::atomic<bool>>()](const std::string& text) {
+    const auto status = parse_integer("the exit's status", text, INT32_MIN, INT32_MAX);
+    if (!status.is_ok() || was_called->exchange(true, std::memory_order_relaxed)) return;
+    try {
+      std::thread([call, code = static_cast<int>(*status)] { call(code); }).detach();
+    } catch (const std::system_error&) {  // no thread can be had
+      call(static_cast<int>(*status));
+    }
+  };
+  MEMSPAN_TRY_ASSIGN(watch_,
+                     member_->store().watch(
+                         key_,
+                         [hear](const StoreChange& change) {
+                           if (change.event == StoreEvent::kSet) hear(change.value);
+                         },
+                         deadline),
+                     "listening for the exit");
+  if (auto before = member_->store().get_now(key_, deadline); before.is_ok()) hear(*before);
+  return Status::ok();
 }
 
-std::size_t Space::read_context(std::span<std::byte> into) const {
+SharedNumbers::~SharedNumbers() {
   MutexLock lock(mutex_);
-  std::copy_n(context_.get(), std::min(into.size(), context_bytes_), into.begin());
-  return context_bytes_;
+  for (std::uint32_t number : mine_)
+    member_->tell_end([&](const Deadline& deadline) {
+      return member_->store().remove(key_of(number), deadline).status();
+    });
+}
+
+Result<std::uint32_t> SharedNumbers::take(std::uint32_t limit, Deadline deadline) {
+  KeyValueStore& store = member_->store();
+  while (!deadline.has_passed()) {
+    MEMSPAN_TRY_ASSIGN(auto keys, store.list(prefix_, deadline), "looking for a free number");
+    std::set<std::string> taken;
+    for (auto& [key, value] : keys) taken.insert(std::move(key));
+    std::uint32_t number = 0;
+    while (number < limit && taken.contains(key_of(number))) ++number;
+    if (number == limit)
+      return Status(Code::kUnavailable, fmt::format("all {} numbers are taken", limit));
+    std::string mark;  // of this attempt only
+    {
+      MutexLock lock(mutex_);
+      mark = fmt::format("{}.{}", store.lease(), ++attempts_);
+    }
+    MEMSPAN_TRY_ASSIGN(std::string now,
+                       store.compare_and_swap(key_of(number), "", mark, deadline, KeyLife::kLease),
+                       "taking a number");
+    if (now != mark) continue;  // another process was faster, so one made progress
+    MutexLock lock(mutex_);
+    mine_.insert(number);
+    return number;
+  }
+  return Status(Code::kTimeout, "timeout: others were faster at every number that was free");
+}
+
+Status SharedNumbers::give_back(std::uint32_t number, Deadline deadline) {
+  {
+    MutexLock lock(mutex_);
+    if (mine_.erase(number) == 0)
+      return {Code::kNotFound, fmt::format("this process does not have the number {}", number)};
+  }
+  auto removed = member_->store().remove(key_of(number), deadline);
+  if (removed.is_ok()) return Status::ok();
+  MutexLock lock(mutex_);
+  mine_.insert(number);
+  return removed.status().annotate("giving a number back");
 }
 
 }  // namespace memspan

@@ -10,22 +10,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <deque>
-#include <memory>
 #include <set>
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "core/clock.h"
-#include "core/mutex.h"
-#include "core/status.h"
-#include "fabric/exit_notice.h"
 #include "fabric/member.h"
-#include "fabric/shared_numbers.h"
-#include "fabric/space_memory.h"
 #include "store/recipes/all_gather.h"
 #include "store/recipes/store_group.h"
 
@@ -33,6 +22,64 @@ namespace memspan {
 
 inline constexpr std::uint64_t kMostSpaceBytes = std::uint64_t{64} << 30;
 inline constexpr std::size_t kMostContextBytes = std::size_t{64} << 10;
+
+// Global exit: a process announces a status. Every process that listens gets one call with the
+// first status announced. All of them watch one key of the store.
+// Thread-safe.
+class ExitNotice {
+ public:
+  using Call = std::function<void(int status)>;
+
+  // All members give the same key.
+  ExitNotice(std::shared_ptr<Member> member, std::string key)
+      : member_(std::move(member)), key_(std::move(key)) {}
+  // A call that has begun continues.
+  ~ExitNotice();
+
+  // Makes the call on a thread of its own, at once if a status was announced before. The call may
+  // do anything, even destroy this object. kUnavailable: this process listens already.
+  Status listen(Call call, Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  // Ok also if another process announced first.
+  // The key is under the announcer's lease, so that nothing is left at the store.
+  Status announce(int status, Deadline deadline) {
+    auto announced = member_->store().compare_and_swap(key_, "", std::to_string(status), deadline,
+                                                       KeyLife::kLease);
+    return announced.is_ok() ? Status::ok() : announced.status().annotate("announcing the exit");
+  }
+
+ private:
+  const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
+  const std::string key_;
+  Mutex mutex_;
+  std::optional<std::uint64_t> watch_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+// Small numbers that no two processes have at once. Each is a key of the store while a process has
+// it, under that process's lease. Thread-safe.
+class SharedNumbers {
+ public:
+  // `prefix` of the keys: the same in all processes that share the numbers.
+  SharedNumbers(std::shared_ptr<Member> member, std::string prefix)
+      : member_(std::move(member)), prefix_(std::move(prefix)) {}
+  // Gives back what this process has.
+  ~SharedNumbers();
+
+  // The lowest free number; kUnavailable if none below `limit` is free.
+  Result<std::uint32_t> take(std::uint32_t limit, Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  // kNotFound when this process does not have it.
+  Status give_back(std::uint32_t number, Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+
+ private:
+  std::string key_of(std::uint32_t number) const { return prefix_ + std::to_string(number); }
+
+  const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
+  const std::string prefix_;
+  Mutex mutex_;
+  std::uint64_t attempts_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  std::set<std::uint32_t> mine_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+class SpaceMemory;
 
 // A value.
 struct SpaceOptions {
@@ -49,13 +96,11 @@ class Space {
  public:
   // Waits for the others. Errors name the ranks: kTimeout: missing; kPeerLost: gone;
   // kInvalidArgument: with another size; kUnavailable: taken; kOutOfMemory: without memory.
-  static Result<std::unique_ptr<Space>> create(std::shared_ptr<Member> member,
-                                               const SpaceOptions& options, Deadline deadline);
+  static Result<std::unique_ptr<Space>> create(std::shared_ptr<Member> member, SpaceOptions options,
+                                               Deadline deadline);
   ~Space();
-  Space(const Space&) = delete;
-  Space& operator=(const Space&) = delete;
 
-  std::byte* base() const { return memory_->base(); }
+  std::byte* base() const;
   std::uint32_t rank() const { return options_.rank; }
   std::uint32_t ranks() const { return options_.ranks; }
   std::uint64_t bytes() const { return options_.bytes; }  // of each part
@@ -77,19 +122,37 @@ class Space {
   SharedNumbers& numbers() { return numbers_; }
   ExitNotice& exit() { return exit_; }
   // At most kMostContextBytes of user data for kernels that run with this space.
-  void set_context(std::span<const std::byte> bytes) MEMSPAN_EXCLUDES(mutex_);
+  void set_context(std::span<const std::byte> bytes) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (context_ == nullptr) context_ = std::make_unique<std::byte[]>(kMostContextBytes);
+    std::copy(bytes.begin(), bytes.end(), context_.get());
+    context_bytes_ = bytes.size();
+  }
   // Empty until it is set. The bytes stay in place as long as the space. Setting it again changes
   // them in place, unprotected against readers.
-  std::span<std::byte> context() const MEMSPAN_EXCLUDES(mutex_);
+  std::span<std::byte> context() const MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return {context_.get(), context_bytes_};
+  }
   // Copies as many bytes as fit, and returns how many the context has.
-  std::size_t read_context(std::span<std::byte> into) const MEMSPAN_EXCLUDES(mutex_);
+  std::size_t read_context(std::span<std::byte> into) const MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    std::copy_n(context_.get(), std::min(into.size(), context_bytes_), into.begin());
+    return context_bytes_;
+  }
 
  private:
   class Waiting;
   Space(std::shared_ptr<Member> member, SpaceOptions options, CreatedGroup group);
   Status read_parts(const std::vector<std::string>& parts);
   Status agree(const Status& mine, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
-  Status leave(const std::string& name, const Deadline& deadline);
+  // Ends the waits at the store under that name. Does not touch group_, which may be in use.
+  Status leave(const std::string& name, const Deadline& deadline) {
+    if (name != group_name_) return leave_allgather(member_->store(), name, deadline);
+    StoreGroup place(member_->store(), name, static_cast<int>(options_.rank),
+                     static_cast<int>(options_.ranks));
+    return place.leave(deadline);
+  }
   void forget_oldest_name(const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store

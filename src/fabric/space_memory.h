@@ -8,62 +8,150 @@
 // Members on other hosts have addresses here, but no memory.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
+#include <algorithm>
 #include <vector>
 
-#include "core/clock.h"
-#include "core/status.h"
-#include "device/memory.h"
+#include "core/pages.h"
 #include "fabric/address_registry.h"
-#include "fabric/member.h"
+#include "fabric/space.h"
+#include "memory/budget.h"
 
 namespace memspan {
 
-// A value: the options of all members.
-struct SpacePlan {
-  std::string name;        // of the addresses
-  std::string group_name;  // of the memory at the descriptor brokers
-  std::uint32_t rank = 0;
-  std::uint64_t bytes = 0;  // of each part
-  Device* device = nullptr;
-  std::vector<bool> is_near;                  // by rank: on this host
-  std::vector<std::string> broker_addresses;  // by rank
-};
+inline const Pages& pages_of(const DeviceMemory& memory) {
+  return static_cast<const HostMemory&>(memory).pages();
+}
+
+// Huge ones are taken at once, also for parts that other hosts have.
+inline Result<Pages> make_pages(std::size_t bytes, bool may_be_huge) {
+  constexpr const char* kLabel = "memspan-space";
+  if (bytes >= kHugePage && may_be_huge)
+    if (auto huge = Pages::create_huge(bytes, kLabel); huge.is_ok()) return huge;
+  return Pages::create(bytes, kLabel);
+}
 
 // One thread at a time.
 class SpaceMemory {
  public:
-  SpaceMemory(std::shared_ptr<Member> member, SpacePlan plan)
-      : member_(std::move(member)), plan_(std::move(plan)) {}
-  SpaceMemory(const SpaceMemory&) = delete;
-  SpaceMemory& operator=(const SpaceMemory&) = delete;
+  // `group_name`: of the memory at the descriptor brokers. By rank: whether it is on this host, and
+  // the address of its broker.
+  SpaceMemory(std::shared_ptr<Member> member, const SpaceOptions& options, std::string group_name,
+              std::vector<bool> is_near, std::vector<std::string> broker_addresses)
+      : member_(std::move(member)),
+        options_(options),
+        group_name_(std::move(group_name)),
+        is_near_(std::move(is_near)),
+        broker_addresses_(std::move(broker_addresses)) {}
 
   // Reserves the addresses, and publishes the memory that this process makes for others. The caller
   // retracts it when all have called take().
-  Status prepare(const Deadline& deadline);
+  Status prepare(const Deadline& deadline) {
+    // A space without memory has an address all the same.
+    const std::size_t bytes = align_up(std::max<std::size_t>(all_bytes(), 1), kDeviceGranularity);
+    MEMSPAN_PASS_ASSIGN(
+        auto range,
+        AddressRange::claim(member_, options_.name,
+                            {.host_bytes = is_pages() ? bytes : 0,
+                             .device = options_.device,
+                             .device_bytes = is_pages() ? 0 : bytes},
+                            fmt::format("{} ranks with {} bytes of {} memory each", ranks(),
+                                        options_.bytes, options_.device->name()),
+                            deadline));
+    range_.emplace(std::move(range));
+    if (all_bytes() == 0) return Status::ok();
+    if (is_pages()) return prepare_pages();
+    MEMSPAN_TRY_ASSIGN(memory_, options_.device->allocate(options_.bytes, "memspan-space"),
+                       "making the part of the space");
+    return publish(*memory_);
+  }
   // Maps the parts of this host, and commits the own part. Call it after all have prepared.
-  Status take(const Deadline& deadline);
+  Status take(const Deadline& deadline) {
+    if (all_bytes() == 0) return Status::ok();
+    return is_pages() ? take_pages(deadline) : take_near_parts(deadline);
+  }
   std::byte* base() { return range().base(); }
 
  private:
-  bool is_pages() const { return plan_.device->is_host(); }
+  bool is_pages() const { return options_.device->is_host(); }
   DeviceRange& range() { return is_pages() ? *range_->host_part() : *range_->device_part(); }
-  std::size_t ranks() const { return plan_.is_near.size(); }
-  std::size_t all_bytes() const { return plan_.bytes * ranks(); }
-  std::size_t lowest_near() const;
-  Status publish(const DeviceMemory& memory);
-  Result<std::unique_ptr<DeviceMemory>> fetch(std::size_t rank, const Deadline& deadline);
-  Status prepare_pages();
-  Status prepare_own_part();
-  Status take_pages(const Deadline& deadline);
-  Status take_near_parts(const Deadline& deadline);
-  Status map_near_pages();
+  std::size_t ranks() const { return is_near_.size(); }
+  std::size_t all_bytes() const { return options_.bytes * ranks(); }
+  std::size_t lowest_near() const {
+    const auto begin = is_near_.begin();
+    return static_cast<std::size_t>(std::find(begin, is_near_.end(), true) - begin);
+  }
+  Status publish(const DeviceMemory& memory) {
+    MEMSPAN_TRY_ASSIGN(Fd descriptor, memory.duplicate(), "handing out the memory of the space");
+    std::vector<Fd> descriptors;
+    descriptors.push_back(std::move(descriptor));
+    return member_->broker().publish(group_name_, std::move(descriptors));
+  }
+  Result<std::unique_ptr<DeviceMemory>> fetch(std::size_t rank, const Deadline& deadline) {
+    MEMSPAN_PASS_ASSIGN(auto answer, member_->broker().fetch_and_wait(broker_addresses_[rank],
+                                                                      group_name_, deadline));
+    if (answer.descriptors.size() != 1)
+      return Status(Code::kInternal, "the memory of the space was not handed over");
+    MEMSPAN_TRY_ASSIGN(auto memory, options_.device->adopt(std::move(answer.descriptors[0])),
+                       "taking over the memory of the space");
+    return memory;
+  }
+  // The lowest rank of this host makes the memory, which takes none yet.
+  Status prepare_pages() {
+    if (lowest_near() != options_.rank) return Status::ok();
+    const bool is_alone = std::find(is_near_.begin(), is_near_.end(), false) == is_near_.end();
+    MEMSPAN_TRY_ASSIGN(Pages pages, make_pages(all_bytes(), is_alone), "making memory");
+    memory_ = std::make_unique<HostMemory>(std::move(pages));
+    return publish(*memory_);
+  }
+  Status take_pages(const Deadline& deadline) {
+    if (memory_ == nullptr) {
+      MEMSPAN_TRY_ASSIGN(memory_, fetch(lowest_near(), deadline), "the space");
+    }
+    const Pages& pages = pages_of(*memory_);
+    if (pages.bytes() < all_bytes() || pages.bytes() > range().bytes())
+      return {Code::kInternal, "the memory of the space has another size"};
+    MEMSPAN_PASS(map_near_pages());
+    if (pages.is_huge()) return Status::ok();
+    const std::size_t begin = options_.bytes * options_.rank;
+    return commit_within_budget({pages, begin, base() + begin, options_.bytes},
+                                "the part of the space");
+  }
+  Status take_near_parts(const Deadline& deadline) {
+    for (std::size_t rank = 0; rank < ranks(); ++rank) {
+      if (!is_near_[rank]) continue;
+      std::unique_ptr<DeviceMemory> part;
+      if (rank != options_.rank) {
+        MEMSPAN_TRY_ASSIGN(part, fetch(rank, deadline), fmt::format("the part of rank {}", rank));
+      }
+      MEMSPAN_TRY(
+          range().map(rank * options_.bytes, part == nullptr ? *memory_ : *part, options_.bytes),
+          fmt::format("the part of rank {}", rank));
+    }
+    return Status::ok();
+  }
+  // A page that a near part and a far one share is mapped.
+  Status map_near_pages() {
+    const Pages& pages = pages_of(*memory_);
+    Reservation& reservation = static_cast<HostRange&>(range()).reservation();
+    const auto begin_of_all = is_near_.begin(), end = is_near_.end();
+    for (auto from = begin_of_all; from != end;) {
+      from = std::find(from, end, true);
+      const auto to = std::find(from, end, false);
+      const auto index_of = [&](auto it) { return static_cast<std::size_t>(it - begin_of_all); };
+      const std::size_t begin = index_of(from) * options_.bytes / page_size() * page_size();
+      const std::size_t past =
+          to == end ? pages.bytes() : align_up(index_of(to) * options_.bytes, page_size());
+      if (from != end) MEMSPAN_PASS(reservation.map(begin, pages, begin, past - begin));
+      from = to;
+    }
+    return Status::ok();
+  }
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
-  const SpacePlan plan_;
+  const SpaceOptions options_;
+  const std::string group_name_;
+  const std::vector<bool> is_near_;
+  const std::vector<std::string> broker_addresses_;
   std::optional<AddressRange> range_;
   std::unique_ptr<DeviceMemory> memory_;  // all pages of this host, or the own part
 };

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/split.h"
+#include "core/environment.h"
 
 namespace memspan {
 namespace {
@@ -15,16 +15,13 @@ constexpr std::size_t kMostTagBytes = 30;
 constexpr std::array<std::string_view, 6> kOperations{"DEVICE_SDMA", "DEVICE_RDMA", "HOST_RDMA",
                                                       "HOST_TCP",    "HOST_URMA",   "DEVICE_MTE"};
 
-bool is_tag(std::string_view text) {
-  return !text.empty() && text.size() <= kMostTagBytes &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '_';
-         });
-}
-
 Status check_tag(std::string_view what, std::string_view text) {
-  if (is_tag(text)) return Status::ok();
+  const bool is_tag = !text.empty() && text.size() <= kMostTagBytes &&
+                      std::all_of(text.begin(), text.end(), [](char c) {
+                        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                               (c >= '0' && c <= '9') || c == '_';
+                      });
+  if (is_tag) return Status::ok();
   return {Code::kInvalidArgument,
           fmt::format("invalid param, {} \"{}\" is not a tag; allowed are 1 to {} of [a-zA-Z0-9_]",
                       what, text, kMostTagBytes)};
@@ -64,9 +61,8 @@ Result<TagRules> parse_tags(std::string_view tag, std::string_view links) {
   rules.tag = tag;
   if (links.empty()) return rules;
   for (const std::string_view link : split(links, ',')) {
-    auto way = parse_link_type(link);
-    if (!way.is_ok()) return way.status();
-    rules.links.push_back(std::move(way).value());
+    MEMSPAN_PASS_ASSIGN(auto way, parse_link_type(link));
+    rules.links.push_back(std::move(way));
   }
   return rules;
 }

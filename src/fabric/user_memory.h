@@ -3,6 +3,8 @@
 // so that mistakes in registering are found on one host already.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <map>
 
@@ -18,9 +20,24 @@ class UserMemory {
  public:
   // Ranges may overlap. Adding the same range again is ok. kUnavailable: the address has another
   // size. kInvalidArgument: a null address, or a size of 0 or beyond the limit.
-  Status add(std::uint64_t address, std::uint64_t bytes) MEMSPAN_EXCLUDES(mutex_);
+  Status add(std::uint64_t address, std::uint64_t bytes) MEMSPAN_EXCLUDES(mutex_) {
+    if (address == 0) return {Code::kInvalidArgument, "invalid param, addr eq 0"};
+    if (bytes == 0 || bytes > kMostUserBytes || bytes > UINT64_MAX - address)
+      return {
+          Code::kInvalidArgument,
+          fmt::format("invalid param, size is {}, allowed are 1 to {} below the end of addresses",
+                      bytes, kMostUserBytes)};
+    MutexLock lock(mutex_);
+    const auto [range, is_new] = ranges_.emplace(address, bytes);
+    if (is_new || range->second == bytes) return Status::ok();
+    return {Code::kUnavailable, fmt::format("{:#x} is registered with {} bytes, now {} were said",
+                                            address, range->second, bytes)};
+  }
   // An unknown address is ok.
-  void remove(std::uint64_t address) MEMSPAN_EXCLUDES(mutex_);
+  void remove(std::uint64_t address) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    ranges_.erase(address);
+  }
 
  private:
   Mutex mutex_;

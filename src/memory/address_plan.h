@@ -11,6 +11,7 @@
 //   | global and static variables of the program |
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -44,6 +45,8 @@ inline constexpr std::size_t kHeapGranularity = std::size_t{2} << 20;
 
 // Bytes between two ranks' parts of the heap memfd: enough for a heap as large as all of memory,
 // since a memfd's holes cost nothing. `memory_bytes` is the machine's.
-std::uint64_t heap_file_stride(std::uint64_t memory_bytes);
+constexpr std::uint64_t heap_file_stride(std::uint64_t memory_bytes) {
+  return std::bit_ceil(memory_bytes + kInternalBytes + kStaticSegmentBytes);
+}
 
 }  // namespace memspan

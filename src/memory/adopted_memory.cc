@@ -7,9 +7,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <optional>
-#include <utility>
 #include <vector>
 
 #include "device/in_place.h"

@@ -9,7 +9,6 @@
 // The other bytes on the first and the last page move along, which has no effect.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "core/fd.h"

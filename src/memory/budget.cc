@@ -4,11 +4,8 @@
 #include <fmt/format.h>
 #include <sys/sysinfo.h>
 
-#include <algorithm>
 #include <atomic>
 #include <fstream>
-#include <optional>
-#include <string>
 
 #include "core/environment.h"
 #include "core/remedy.h"

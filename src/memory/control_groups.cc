@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/split.h"
+#include "core/environment.h"
 
 namespace memspan {
 namespace {

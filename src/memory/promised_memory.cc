@@ -4,11 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <utility>
-
 #include "core/log.h"
-#include "core/signals.h"
 #include "core/thread.h"
 #include "memory/budget.h"
 
@@ -84,7 +80,6 @@ Status PromisedMemory::add(std::size_t offset, std::byte* place, std::size_t byt
   }
   MutexLock lock(mutex_);
   if (!thread_.joinable()) {
-    const SignalsBlocked blocked;
     MEMSPAN_TRY_ASSIGN(thread_, start_thread("promised memory", [this] { run(); }),
                        "promising memory");
   }

@@ -12,9 +12,7 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <thread>
 #include <vector>
 

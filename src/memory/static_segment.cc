@@ -9,11 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
-#include <string_view>
 
-#include "core/signals.h"
+#include "core/thread.h"
 #include "device/in_place.h"
 
 namespace memspan {

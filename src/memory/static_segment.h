@@ -6,7 +6,6 @@
 // protects (RELRO) to the end of .bss.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "core/pages.h"

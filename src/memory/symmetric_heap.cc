@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/symmetric_heap.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "memory/budget.h"
 
 namespace memspan {

@@ -6,13 +6,6 @@
 // step and compare the outcomes (pgas/symmetric_memory). So each step can be undone.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <vector>
-
 #include "core/pages.h"
 #include "core/status.h"
 #include "device/mapped_commit.h"

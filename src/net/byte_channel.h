@@ -5,14 +5,7 @@
 // a store's connections are channels, so only channels send bytes to the network.
 #pragma once
 
-#include <cstddef>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-
 #include "core/fd.h"
-#include "core/status.h"
 
 namespace memspan {
 
@@ -37,7 +30,8 @@ struct StreamIdentity {
   bool operator==(const StreamIdentity&) const = default;
 };
 
-// read() and write() may be called from two threads at a time.
+// Plain, not protected: for sockets with two known ends, or if the user asks for it. read() and
+// write() may be called from two threads at a time.
 class ByteChannel {
  public:
   explicit ByteChannel(Fd socket) : socket_(std::move(socket)) {}
@@ -46,9 +40,9 @@ class ByteChannel {
   ByteChannel& operator=(const ByteChannel&) = delete;
 
   // Call it first, repeatedly until kDone.
-  virtual ChannelStep handshake() = 0;
-  virtual ChannelStep read(char* into, std::size_t room) = 0;
-  virtual ChannelStep write(std::string_view bytes) = 0;
+  virtual ChannelStep handshake() { return {}; }
+  virtual ChannelStep read(char* into, std::size_t room);
+  virtual ChannelStep write(std::string_view bytes);
   // Only after the handshake. kAuth describes a malformed member name.
   virtual Result<std::optional<StreamIdentity>> identity() const {
     return std::optional<StreamIdentity>();
@@ -56,16 +50,12 @@ class ByteChannel {
   virtual bool has_peer_certificate() const { return false; }
   int socket() const { return socket_.get(); }
 
- protected:
-  // One recv(2) or send(2) without SIGPIPE, as a step.
-  static ChannelStep receive(int socket, char* into, std::size_t room);
-  static ChannelStep send(int socket, std::string_view bytes);
-
  private:
   const Fd socket_;
 };
 
-// Not protected: for sockets with two known ends, or if the user asks for it.
-std::unique_ptr<ByteChannel> make_plain_channel(Fd socket);
+inline std::unique_ptr<ByteChannel> make_plain_channel(Fd socket) {
+  return std::make_unique<ByteChannel>(std::move(socket));
+}
 
 }  // namespace memspan

@@ -3,12 +3,9 @@
 
 #include <sys/epoll.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <utility>
 
-#include "core/poll.h"
+#include "core/interrupt.h"
 
 namespace memspan {
 namespace {

@@ -3,7 +3,7 @@
 //
 // If a first packet is lost, the kernel sends it again after a second. It takes that second for the
 // round trip, and so waits three seconds before it sends later packets again: longer than a peer
-// that lives may be silent (transport/message/heartbeat.h). Therefore a further attempt begins
+// that lives may be silent (transport/message/connection.h). Therefore a further attempt begins
 // after a quarter of a second without an answer, four times at most. The first that succeeds
 // counts; there is an error when none is left. A Unix socket whose queue is full is tried again.
 #pragma once

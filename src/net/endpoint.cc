@@ -2,8 +2,12 @@
 #include "net/endpoint.h"
 
 #include <fmt/format.h>
+#include <netdb.h>
 
 #include "core/environment.h"
+#include "core/interrupt.h"
+#include "core/remedy.h"
+#include "core/thread.h"
 
 namespace memspan {
 namespace {
@@ -14,6 +18,69 @@ Status invalid(std::string_view url, std::string_view why) {
       fmt::format("\"{}\" is not an endpoint ({}); allowed is tcp://HOST:PORT, tcp://[IPV6]:PORT "
                   "or tcp6://[IPV6]:PORT",
                   url, why)};
+}
+
+using Addresses = std::vector<SocketAddress>;
+
+MEMSPAN_REMEDY(kHostUnknown, "host-unknown",
+               "The name is not in /etc/hosts, and the name server does not know it or answer.",
+               "Run `getent hosts NAME` in the same container; correct it, or use an address.");
+
+Status unresolved(const Endpoint& endpoint, std::string_view why) {
+  return {Code::kUnavailable,
+          fmt::format("resolving the host of {}: {}{}", endpoint.to_string(), why, kHostUnknown)};
+}
+
+// May block for as long as the system's resolver, unless `flags` say that the host is numeric.
+Result<Addresses> look_up(const Endpoint& endpoint, int flags) {
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | flags;
+  addrinfo* list = nullptr;
+  const std::string port = std::to_string(endpoint.port);
+  if (int error = getaddrinfo(endpoint.host.c_str(), port.c_str(), &hints, &list); error != 0)
+    return unresolved(endpoint, gai_strerror(error));
+  std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
+  Addresses addresses;
+  for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next)
+    addresses.push_back(SocketAddress::of(*entry->ai_addr));
+  return addresses;
+}
+
+// Shared by a look-up's thread and its caller, which may have given up. Thread-safe.
+class LookUp {
+ public:
+  void finish(Result<Addresses> found) {
+    MutexLock lock(mutex_);
+    found_.emplace(std::move(found));
+    changed_.notify_all();
+  }
+  std::optional<Result<Addresses>> wait(const Deadline& deadline) {
+    MutexLock lock(mutex_);
+    while (!found_)
+      if (!wait_interruptibly(changed_, mutex_, deadline)) break;
+    return std::move(found_);
+  }
+
+ private:
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::optional<Result<Addresses>> found_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+Result<Addresses> look_up_in_time(const Endpoint& endpoint, const Deadline& deadline) {
+  auto shared = std::make_shared<LookUp>();  // shared with the thread
+  auto thread =
+      start_thread("a host's name", [shared, endpoint] { shared->finish(look_up(endpoint, 0)); });
+  if (!thread.is_ok()) return thread.status();
+  auto found = shared->wait(deadline);
+  if (found)
+    thread->join();
+  else
+    thread->detach();
+  if (found) return std::move(*found);
+  if (is_interrupted()) return interruption();
+  return unresolved(endpoint, "no answer from the name server in time");
 }
 
 }  // namespace
@@ -57,6 +124,18 @@ std::string Endpoint::to_string() const {
 std::string Endpoint::place() const {
   const bool is_v6 = host.find(':') != std::string::npos;
   return is_v6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
+}
+
+Result<Addresses> resolve(const Endpoint& endpoint, const Deadline& deadline) {
+  auto addresses = look_up(endpoint, AI_NUMERICHOST);
+  if (!addresses.is_ok()) addresses = look_up_in_time(endpoint, deadline);
+  // Works everywhere (RFC 6761), even on a small system without /etc/hosts.
+  if (addresses.code() == Code::kUnavailable && endpoint.host == "localhost")
+    addresses = look_up({"127.0.0.1", endpoint.port}, AI_NUMERICHOST);
+  if (addresses.is_ok())
+    std::stable_partition(addresses->begin(), addresses->end(),
+                          [](const SocketAddress& a) { return a.family() == AF_INET; });
+  return addresses;
 }
 
 }  // namespace memspan

@@ -3,11 +3,10 @@
 // "tcp://localhost:0" (port 0 picks a free one).
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
+#include <vector>
 
-#include "core/status.h"
+#include "core/clock.h"
+#include "net/socket_address.h"
 
 namespace memspan {
 
@@ -25,5 +24,13 @@ struct Endpoint {
   std::string place() const;
   bool operator==(const Endpoint&) const = default;
 };
+
+// Resolves its host, with a deadline. The system's resolver has none, and waits for tens of seconds
+// when the answer of a name server is lost.
+//
+// Returns IPv4 addresses first, so that "localhost" means 127.0.0.1 to all members. kUnavailable if
+// the name is unknown or no answer came by the deadline. Then a thread is left behind that ends
+// when the system's resolver gives up.
+Result<std::vector<SocketAddress>> resolve(const Endpoint& endpoint, const Deadline& deadline);
 
 }  // namespace memspan

@@ -12,19 +12,19 @@
 
 #include <sys/epoll.h>
 
-#include <cstdint>
-#include <exception>
 #include <functional>
-#include <memory>
-#include <string_view>
-#include <utility>
+#include <map>
+#include <set>
+#include <thread>
+#include <vector>
 
-#include "core/clock.h"
-#include "core/status.h"
+#include "core/fd.h"
+#include "core/mutex.h"
 
 namespace memspan {
 
-// Thread-safe. Destruction cancels everything and ends the thread; it may happen in a callback.
+// Thread-safe. The end of the last owner cancels everything and ends the thread; it may happen in a
+// callback.
 class EventLoop {
  public:
   // Handles an exception of a callback, on the loop's thread. Must not throw.
@@ -41,7 +41,7 @@ class EventLoop {
   // The loop of this process, started at the first call. Owners: all its users. It ends with the
   // last of them.
   static Result<std::shared_ptr<EventLoop>> process_singleton();
-  ~EventLoop();
+  ~EventLoop() = default;
   // Cancels everything and ends the thread; not in a callback. It allocates no memory. False in a
   // child of fork(), which has not the thread.
   bool stop();
@@ -71,12 +71,42 @@ class EventLoop {
   // Waits until the running callback, if any, has returned; returns at once on the loop's thread.
   void finish_running_call();
 
-  bool is_this_thread() const;
+  bool is_this_thread() const { return std::this_thread::get_id() == runner_; }
 
  private:
-  class State;
-  explicit EventLoop(std::shared_ptr<State> state);
-  const std::shared_ptr<State> state_;  // owners: this and the thread
+  struct Entry {
+    int descriptor = -1;  // -1: a timer
+    Clock::time_point when = {};
+    std::shared_ptr<Ready> call;  // owners: this and a call that runs
+  };
+
+  EventLoop() = default;
+  static Result<std::shared_ptr<EventLoop>> make();
+  // The last owner's end cancels everything and ends the thread, which also owns the loop.
+  static std::shared_ptr<EventLoop> owned(std::shared_ptr<EventLoop> loop);
+  // False in a child of fork().
+  bool is_of_this_process() const;
+  Status control(int operation, int descriptor, std::uint32_t events, Token token) const;
+  Entry extract(Token token) MEMSPAN_REQUIRES(mutex_);
+  void run() MEMSPAN_EXCLUDES(mutex_);
+  int time_to_next_timer(const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
+  std::vector<Token> expired_timers() MEMSPAN_EXCLUDES(mutex_);
+  bool call(Token token, std::uint32_t events) MEMSPAN_EXCLUDES(mutex_);
+
+  const pid_t process_ = getpid();
+  Fd epoll_;
+  WakeEvent wake_;  // token 0
+  std::thread thread_;
+  std::thread::id runner_ = std::this_thread::get_id();  // the thread that calls
+  Failed failed_;
+  Mutex mutex_;
+  ConditionVariable finished_;
+  bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  Token last_token_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  Token running_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  std::uint64_t calls_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  std::map<Token, Entry> entries_ MEMSPAN_GUARDED_BY(mutex_);
+  std::set<std::pair<Clock::time_point, Token>> timers_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace memspan

@@ -2,7 +2,6 @@
 #include "net/host_identity.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <fstream>
 

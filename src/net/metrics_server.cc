@@ -3,14 +3,8 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/socket.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <deque>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/thread.h"
@@ -21,16 +15,6 @@ namespace {
 
 constexpr Duration kPauseWithoutDescriptors = std::chrono::milliseconds(200);
 constexpr std::string_view kEndOfRequest = "\r\n\r\n";
-
-Result<Fd> listen_at(const SocketAddress& where) {
-  Fd listener(socket(where.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!listener.is_valid()) return Status::from_errno("socket");
-  const int on = 1;
-  setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (bind(listener.get(), where.get(), where.length) != 0 || ::listen(listener.get(), 16) != 0)
-    return Status::from_errno("listening");
-  return listener;
-}
 
 std::string response(std::string_view status, std::string_view type, std::string_view body,
                      bool has_body) {
@@ -71,7 +55,10 @@ Result<std::unique_ptr<MetricsServer>> MetricsServer::listen(const std::string& 
                                                              MakeText make_text) {
   const std::string where = fmt::format("metrics at {}:{}", host, port);
   MEMSPAN_TRY_ASSIGN(SocketAddress address, SocketAddress::parse(host, port), where);
-  MEMSPAN_TRY_ASSIGN(Fd listener, listen_at(address), where);
+  Fd listener = open_socket(address);
+  if (!listener.is_valid()) return Status::from_errno("socket").annotate(where);
+  if (int error = bind_and_listen(listener.get(), address, kMostConnections); error != 0)
+    return Status::from_errno("listening", error).annotate(where);
   MEMSPAN_TRY_ASSIGN(address, SocketAddress::of_socket(listener.get()), where);
   std::unique_ptr<MetricsServer> server(new MetricsServer(
       std::move(listener), address.port(), address.is_loopback(), std::move(make_text)));

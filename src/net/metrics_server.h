@@ -7,19 +7,12 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <initializer_list>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <thread>
-#include <utility>
 
 #include "core/clock.h"
 #include "core/fd.h"
-#include "core/status.h"
-#include "core/wake_event.h"
 
 namespace memspan {
 

@@ -4,15 +4,10 @@
 #include <fmt/format.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <sys/socket.h>
 
-#include <algorithm>
 #include <array>
-#include <memory>
 
 #include "core/environment.h"
-#include "core/fd.h"
-#include "net/resolver.h"
 
 namespace memspan {
 namespace {
@@ -27,7 +22,7 @@ void visit_addresses(Visit visit) {
   if (getifaddrs(&found) != 0) return;
   const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(found, freeifaddrs);
   for (const ifaddrs* each = found; each != nullptr; each = each->ifa_next) {
-    if (each->ifa_addr == nullptr || (each->ifa_flags & IFF_UP) == 0) continue;
+    if (each->ifa_addr == nullptr) continue;
     const int family = each->ifa_addr->sa_family;
     if (family != AF_INET && family != AF_INET6) continue;
     const std::string text = SocketAddress::of(*each->ifa_addr).host();
@@ -44,7 +39,8 @@ std::optional<std::string> first_of(AddressFamily family, IsWanted is_wanted) {
   visit_addresses([&](const ifaddrs& each, const std::string& text) {
     const bool is_v4 = each.ifa_addr->sa_family == AF_INET;
     const bool is_link_local = text.find('%') != std::string::npos;
-    if (is_link_local || family == (is_v4 ? AddressFamily::kIpv6 : AddressFamily::kIpv4) ||
+    if ((each.ifa_flags & IFF_UP) == 0 || is_link_local ||
+        family == (is_v4 ? AddressFamily::kIpv6 : AddressFamily::kIpv4) ||
         (found && (!is_v4 || name != each.ifa_name)) || !is_wanted(each))
       return false;
     name = each.ifa_name;
@@ -54,16 +50,12 @@ std::optional<std::string> first_of(AddressFamily family, IsWanted is_wanted) {
   return found;
 }
 
-bool begins_with(std::string_view text, std::string_view prefix) {
-  return text.substr(0, prefix.size()) == prefix;
-}
-
 bool leads_to_other_hosts(const ifaddrs& interface) {
   static constexpr std::array<std::string_view, 6> kNot = {"docker", "veth", "br-",
                                                            "virbr",  "tun",  "tap"};
   return (interface.ifa_flags & IFF_LOOPBACK) == 0 &&
          std::none_of(kNot.begin(), kNot.end(), [&](std::string_view prefix) {
-           return begins_with(interface.ifa_name, prefix);
+           return std::string_view(interface.ifa_name).starts_with(prefix);
          });
 }
 
@@ -79,10 +71,8 @@ std::optional<std::string> address_towards(const Endpoint& there) {
   if (!found.is_ok()) return std::nullopt;
   for (const SocketAddress& each : *found) {
     const Fd socket(::socket(each.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    SocketAddress own;
-    if (socket.is_valid() && connect(socket.get(), each.get(), each.length) == 0 &&
-        getsockname(socket.get(), own.get(), &own.length) == 0)
-      return own.host();
+    if (!socket.is_valid() || connect(socket.get(), each.get(), each.length) != 0) continue;
+    if (const auto own = SocketAddress::of_socket(socket.get()); own.is_ok()) return own->host();
   }
   return std::nullopt;
 }
@@ -98,6 +88,17 @@ std::optional<std::string> address_for_other_hosts(const Endpoint& there) {
   auto own = address_towards(there);
   if (own && own->rfind("127.", 0) != 0 && *own != "::1") return own;
   return first_address();
+}
+
+std::vector<SocketAddress> addresses_of_interface(const std::string& name) {
+  std::vector<SocketAddress> found;
+  visit_addresses([&](const ifaddrs& each, const std::string&) {
+    if (name == each.ifa_name) found.push_back(SocketAddress::of(*each.ifa_addr));
+    return false;
+  });
+  std::stable_partition(found.begin(), found.end(),
+                        [](const SocketAddress& one) { return one.family() == AF_INET; });
+  return found;
 }
 
 std::string interface_of(const std::string& address) {
@@ -123,7 +124,8 @@ Result<std::optional<std::string>> named_address(const char* variable) {
 
 std::optional<std::string> address_of_interfaces(std::string_view prefix, AddressFamily family) {
   return first_of(family, [&](const ifaddrs& each) {
-    return prefix.empty() ? leads_to_other_hosts(each) : begins_with(each.ifa_name, prefix);
+    return prefix.empty() ? leads_to_other_hosts(each)
+                          : std::string_view(each.ifa_name).starts_with(prefix);
   });
 }
 

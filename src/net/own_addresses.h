@@ -2,12 +2,10 @@
 // The addresses of this host's interfaces, as numeric text.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
+#include <vector>
 
-#include "core/status.h"
 #include "net/endpoint.h"
+#include "net/socket_address.h"
 
 namespace memspan {
 
@@ -25,6 +23,9 @@ std::optional<std::string> first_address();
 // The address of this host that is used to reach `there`, else the first one; never a loopback's.
 // nullopt without one.
 std::optional<std::string> address_for_other_hosts(const Endpoint& there);
+
+// The addresses of the interface of that name, IPv4 first; empty without such an interface.
+std::vector<SocketAddress> addresses_of_interface(const std::string& name);
 
 // The interface with that address; empty if no interface has it.
 std::string interface_of(const std::string& address);

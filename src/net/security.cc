@@ -4,11 +4,9 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <optional>
 
 #include "core/environment.h"
 #include "core/private_file.h"
-#include "core/split.h"
 
 namespace memspan {
 namespace {

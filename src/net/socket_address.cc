@@ -6,6 +6,9 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sys/un.h>
+
+#include <cstddef>
 
 namespace memspan {
 namespace {
@@ -42,6 +45,18 @@ Result<SocketAddress> SocketAddress::parse(const std::string& host, std::uint16_
   return address;
 }
 
+Result<SocketAddress> SocketAddress::of_name(std::string_view name) {
+  SocketAddress address;
+  auto& native = reinterpret_cast<sockaddr_un&>(address.storage);
+  if (name.empty() || name.size() >= sizeof native.sun_path)
+    return Status(Code::kInvalidArgument, "the name of a Unix socket must have 1 to 107 bytes");
+  native.sun_family = AF_UNIX;
+  // The zero byte in front makes it abstract.
+  std::memcpy(native.sun_path + 1, name.data(), name.size());
+  address.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  return address;
+}
+
 SocketAddress SocketAddress::of(const sockaddr& from) {
   SocketAddress address;
   address.length = from.sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
@@ -53,6 +68,13 @@ Result<SocketAddress> SocketAddress::of_socket(int socket) {
   SocketAddress address;
   if (::getsockname(socket, address.get(), &address.length) != 0)
     return Status::from_errno("getsockname");
+  return address;
+}
+
+Result<SocketAddress> SocketAddress::of_peer(int socket) {
+  SocketAddress address;
+  if (::getpeername(socket, address.get(), &address.length) != 0)
+    return Status::from_errno("getpeername");
   return address;
 }
 
@@ -81,6 +103,19 @@ std::string SocketAddress::host() const {
   if (!is_ip() || ::getnameinfo(get(), length, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0)
     return {};
   return text;
+}
+
+Fd open_socket(const SocketAddress& address) {
+  return Fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+// With SO_REUSEADDR and port 0, the kernel may pick a port at which another process starts to
+// listen first.
+int bind_and_listen(int socket, const SocketAddress& address, int backlog) {
+  const int on = address.is_ip() && address.port() != 0 ? 1 : 0;
+  if (::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return errno;
+  if (::bind(socket, address.get(), address.length) != 0) return errno;
+  return ::listen(socket, backlog) == 0 ? 0 : errno;
 }
 
 }  // namespace memspan

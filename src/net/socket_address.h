@@ -4,11 +4,9 @@
 
 #include <sys/socket.h>
 
-#include <cstdint>
 #include <cstring>
-#include <string>
 
-#include "core/status.h"
+#include "core/fd.h"
 
 namespace memspan {
 
@@ -19,10 +17,15 @@ struct SocketAddress {
 
   // Numbers only, as 10.0.0.1, ::1 or fe80::1%eth0. kInvalidArgument names the host.
   static Result<SocketAddress> parse(const std::string& host, std::uint16_t port);
+  // The abstract Unix socket of that name: nothing is left in the file system. kInvalidArgument
+  // unless it has 1 to 107 bytes.
+  static Result<SocketAddress> of_name(std::string_view name);
   // Copies an address of IPv4 or IPv6.
   static SocketAddress of(const sockaddr& address);
   // The address that the socket is bound to.
   static Result<SocketAddress> of_socket(int socket);
+  // The address of its other end.
+  static Result<SocketAddress> of_peer(int socket);
 
   int family() const { return storage.ss_family; }
   bool is_ip() const { return family() == AF_INET || family() == AF_INET6; }
@@ -39,5 +42,11 @@ struct SocketAddress {
     return length == other.length && std::memcmp(&storage, &other.storage, length) == 0;
   }
 };
+
+// A stream's socket for the address; non-blocking, closes on exec. Invalid, with errno, if it
+// cannot be made.
+Fd open_socket(const SocketAddress& address);
+// 0 or an errno. With a port other than 0, the port of a job that just ended is free at once.
+int bind_and_listen(int socket, const SocketAddress& address, int backlog);
 
 }  // namespace memspan

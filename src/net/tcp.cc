@@ -2,24 +2,15 @@
 #include "net/tcp.h"
 
 #include <fmt/format.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/socket.h>
-
-#include <algorithm>
-#include <memory>
-#include <utility>
-#include <vector>
 
 #include "core/environment.h"
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/remedy.h"
 #include "net/dial.h"
-#include "net/resolver.h"
+#include "net/own_addresses.h"
 
 namespace memspan {
 namespace {
@@ -32,35 +23,6 @@ constexpr Duration kNamePause = std::chrono::milliseconds(200);
 Status unavailable(const Endpoint& endpoint, std::string_view what, int error) {
   const Status why = Status::from_errno(fmt::format("{} {}", what, endpoint.to_string()), error);
   return {Code::kUnavailable, why.message()};
-}
-
-// The addresses of the interface of that name, IPv4 first; none when there is no such interface.
-std::vector<SocketAddress> addresses_of_interface(const Endpoint& endpoint) {
-  std::vector<SocketAddress> addresses;
-  ifaddrs* list = nullptr;
-  if (if_nametoindex(endpoint.host.c_str()) == 0 || getifaddrs(&list) != 0) return addresses;
-  std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, &freeifaddrs);
-  for (int family : {AF_INET, AF_INET6})
-    for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
-      if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != family ||
-          endpoint.host != entry->ifa_name)
-        continue;
-      addresses.push_back(SocketAddress::of(*entry->ifa_addr));
-      addresses.back().set_port(endpoint.port);
-    }
-  return addresses;
-}
-
-Fd open_socket(const SocketAddress& address) {
-  return Fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-}
-
-// 0 or an errno. With SO_REUSEADDR the port of a job that just ended is free at once.
-int bind_and_listen(int socket, const SocketAddress& address) {
-  const int on = 1;
-  if (::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return errno;
-  if (::bind(socket, address.get(), address.length) != 0) return errno;
-  return ::listen(socket, SOMAXCONN) == 0 ? 0 : errno;
 }
 
 MEMSPAN_REMEDY(kCannotListen, "cannot-listen",
@@ -96,7 +58,7 @@ Result<std::vector<SocketAddress>> resolve_patiently(const Endpoint& endpoint) {
 Result<TcpListener> listen_at(const Endpoint& endpoint, const SocketAddress& address) {
   TcpListener listener{.socket = open_socket(address), .endpoint = endpoint};
   if (!listener.socket.is_valid()) return unavailable(endpoint, "opening a socket for", errno);
-  if (int error = bind_and_listen(listener.socket.get(), address); error != 0) {
+  if (int error = bind_and_listen(listener.socket.get(), address, SOMAXCONN); error != 0) {
     const Status failed = Status::from_errno("listening at " + endpoint.to_string(), error);
     const Code code = error == EADDRINUSE      ? Code::kUnavailable
                       : error == EADDRNOTAVAIL ? Code::kUnreachable
@@ -132,7 +94,8 @@ Result<TcpConnection> connect_to(const Endpoint& endpoint, const SocketAddress& 
 }  // namespace
 
 Result<TcpListener> listen_tcp(const Endpoint& endpoint) {
-  std::vector<SocketAddress> addresses = addresses_of_interface(endpoint);
+  std::vector<SocketAddress> addresses = addresses_of_interface(endpoint.host);
+  for (SocketAddress& address : addresses) address.set_port(endpoint.port);
   if (addresses.empty()) {
     MEMSPAN_TRY_ASSIGN(addresses, resolve_patiently(endpoint), "listening");
     // /etc/hosts may have this host's name at 127.0.1.1, which other hosts cannot reach.
@@ -143,16 +106,12 @@ Result<TcpListener> listen_tcp(const Endpoint& endpoint) {
                fmt::format("{} is {} on this host, so that no other host can connect{}",
                            endpoint.host, addresses.front().host(), kNameIsLoopback));
   }
-  // With SO_REUSEADDR the kernel may pick a port at which another process starts to listen first.
-  // Then try again.
-  const int attempts = endpoint.port == 0 ? 8 : 1;
   Status last;
-  for (int attempt = 0; attempt < attempts; ++attempt)
-    for (const SocketAddress& address : addresses) {
-      auto listener = listen_at(endpoint, address);
-      if (listener.is_ok()) return listener;
-      last = listener.status();
-    }
+  for (const SocketAddress& address : addresses) {
+    auto listener = listen_at(endpoint, address);
+    if (listener.is_ok()) return listener;
+    last = listener.status();
+  }
   return last;
 }
 
@@ -169,14 +128,13 @@ Result<TcpConnection> connect_tcp(const Endpoint& endpoint, Deadline deadline) {
 }
 
 std::string peer_address(int socket) {
-  SocketAddress peer;
-  return ::getpeername(socket, peer.get(), &peer.length) == 0 ? peer.host() : std::string();
+  const auto peer = SocketAddress::of_peer(socket);
+  return peer.is_ok() ? peer->host() : std::string();
 }
 
 bool has_local_peer(int socket) {
-  SocketAddress peer;
-  if (::getpeername(socket, peer.get(), &peer.length) != 0) return false;
-  return !peer.is_ip() || is_of_this_host(peer);
+  const auto peer = SocketAddress::of_peer(socket);
+  return peer.is_ok() && (!peer->is_ip() || is_of_this_host(*peer));
 }
 
 void tune_connection(int socket) {

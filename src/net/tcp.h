@@ -6,11 +6,8 @@
 // addresses.
 #pragma once
 
-#include <string>
-
 #include "core/clock.h"
 #include "core/fd.h"
-#include "core/status.h"
 #include "net/endpoint.h"
 
 namespace memspan {

@@ -6,24 +6,17 @@
 // both sides show one, and the server's names its address. Keys below 128 bits of security and
 // SHA-1 are refused. A server does not answer a peer that does not begin with a TLS record.
 //
-//   tls_context.cc, tls_files.cc, tls_stream.cc, tls_summary.cc   by OpenSSL
-//   tls_linked.cc    programs that have these linked (memspan-store, tests)
+//   tls_context.cc, tls_files.cc, tls_names.cc, tls_stream.cc   by OpenSSL; programs that have
+//   these
+//                    linked (memspan-store, tests) need no more
 //   tls_loaded.cc    libmemspan.so and oshrun: load libmemspan_tls.so (tls_module.cc), which has
 //                    them, when a connection first needs it. A process that starts under oshrun
 //                    never does, and OpenSSL would cost it more than everything else together
 //   tls_absent.cc    a build without OpenSSL (MEMSPAN_TLS=OFF)
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "core/fd.h"
-#include "core/status.h"
 #include "net/byte_channel.h"
 #include "net/security.h"
-#include "net/tls_summary.h"
 
 namespace memspan {
 
@@ -57,19 +50,32 @@ class TlsContext {
   TlsContext() = default;
 };
 
-using CertificateSummarizer = Result<CertificateSummary> (*)(const std::string& path);
+// A readable summary of the first certificate in a file, valid or not. A value.
+struct CertificateSummary {
+  std::string subject;  // "CN=a member,O=..."
+  std::string issuer;
+  std::vector<std::string> names;  // subject alternative names: "DNS:localhost", "URI:urn:..."
+  std::string begins;              // "2026-11-25T02:44:04Z"
+  std::string ends;
+  std::int64_t seconds_to_begin = 0;  // below 0: it has begun
+  std::int64_t seconds_to_end = 0;    // below 0: it is over
+  std::string key;                    // "EC of 256 bits"
+};
 
-// Makes contexts; a value that can be passed from one loaded library to another.
+// kInvalidArgument: the file is missing, or has no certificate in PEM form. kNotSupported without
+// TLS. Checks nothing: TlsContext::from_certificates() does.
+Result<CertificateSummary> summarize_certificate(const std::string& path);
+
+// Makes these; a value that can be passed from one loaded library to another.
 struct TlsFactory {
   const char* version;  // MEMSPAN_VERSION of the module
-  Result<std::shared_ptr<const TlsContext>> (*from_secret)(TlsContext::Side side,
-                                                           std::string_view secret);
-  Result<std::shared_ptr<const TlsContext>> (*from_certificates)(
-      TlsContext::Side side, const StoreCertificates& certificates);
-  CertificateSummarizer summarize;
+  decltype(&TlsContext::from_secret) from_secret;
+  decltype(&TlsContext::from_certificates) from_certificates;
+  decltype(&summarize_certificate) summarize;
 };
-CertificateSummarizer openssl_summarizer();
 const TlsFactory& openssl_tls_factory();
+// The one of this process. kNotSupported without TLS.
+Result<const TlsFactory*> tls_factory();
 // libmemspan_tls.so exports a function of this type.
 inline constexpr const char* kTlsModuleEntry = "memspan_tls_factory";
 using TlsModuleEntry = const TlsFactory* (*)();

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts from secrets or certificates.
-#include "net/tls.h"
+#include "net/tls_parts.h"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <openssl/ssl.h>
-
-#include <array>
-
-#include "net/tls_files.h"
-#include "net/tls_names.h"
-#include "net/tls_stream.h"
 
 namespace memspan {
 namespace {
@@ -96,14 +89,12 @@ Result<TlsHandle<SSL_CTX>> new_context(TlsContext::Side side, const char* suites
 
 class OpenSslContext final : public TlsContext {
  public:
-  OpenSslContext(Side side, TlsHandle<SSL_CTX> context)
-      : side_(side), context_(std::move(context)) {}
-  // With certificates, which `context` has.
-  OpenSslContext(Side side, TlsHandle<SSL_CTX> context, std::vector<std::string> warnings,
-                 std::optional<StreamIdentity> own_identity)
+  OpenSslContext(Side side, TlsHandle<SSL_CTX> context, bool has_certificates,
+                 std::vector<std::string> warnings = {},
+                 std::optional<StreamIdentity> own_identity = {})
       : side_(side),
         context_(std::move(context)),
-        has_certificates_(true),
+        has_certificates_(has_certificates),
         warnings_(std::move(warnings)),
         own_identity_(std::move(own_identity)) {}
 
@@ -112,8 +103,7 @@ class OpenSslContext final : public TlsContext {
     if (ssl == nullptr) return Status(Code::kInternal, "OpenSSL: " + openssl_reason());
     if (has_certificates_ && side_ == Side::kClient)
       if (Status status = expect_host(ssl.get(), host); !status.is_ok()) return status;
-    return make_tls_stream(std::move(socket), std::move(ssl),
-                           side_ == Side::kServer ? TlsSide::kServer : TlsSide::kClient);
+    return make_tls_stream(std::move(socket), std::move(ssl), side_);
   }
   Status accepts(const ByteChannel& stream) const override {
     return has_certificates_ ? verify_peer_again(stream, context_.get()) : Status::ok();
@@ -124,7 +114,7 @@ class OpenSslContext final : public TlsContext {
  private:
   const Side side_;
   const TlsHandle<SSL_CTX> context_;
-  const bool has_certificates_ = false;
+  const bool has_certificates_;
   const std::vector<std::string> warnings_;
   const std::optional<StreamIdentity> own_identity_;
 };
@@ -153,7 +143,7 @@ Result<std::shared_ptr<const TlsContext>> make_from_secret(TlsContext::Side side
   if (side == TlsContext::Side::kClient)
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   return std::shared_ptr<const TlsContext>(
-      std::make_shared<OpenSslContext>(side, std::move(context)));
+      std::make_shared<OpenSslContext>(side, std::move(context), false));
 }
 
 Result<std::shared_ptr<const TlsContext>> make_from_certificates(
@@ -170,15 +160,19 @@ Result<std::shared_ptr<const TlsContext>> make_from_certificates(
         Code::kInvalidArgument,
         fmt::format("tlsCert \"{}\": {}", certificates.certificate, own.status().message()));
   return std::shared_ptr<const TlsContext>(std::make_shared<OpenSslContext>(
-      side, std::move(context), std::move(warnings), std::move(own).value()));
+      side, std::move(context), true, std::move(warnings), std::move(own).value()));
 }
 
 }  // namespace
 
 const TlsFactory& openssl_tls_factory() {
   static const TlsFactory kFactory{MEMSPAN_VERSION, make_from_secret, make_from_certificates,
-                                   openssl_summarizer()};
+                                   summarize_by_openssl};
   return kFactory;
+}
+
+Result<const TlsFactory*> tls_factory() {
+  return &openssl_tls_factory();
 }
 
 }  // namespace memspan

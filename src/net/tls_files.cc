@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/tls_files.h"
+#include "net/tls_parts.h"
 
 #include <fmt/format.h>
 #include <openssl/pem.h>
@@ -44,9 +44,9 @@ Result<std::string> read_file(std::string_view what, const std::string& path) {
 
 Result<Secret> read_secret(std::string_view what, const PemSource& source) {
   if (source.path.empty()) return Secret(source.text);
-  auto bytes = checked(read_private_file(what, source.path, kMostFileBytes));
-  if (!bytes.is_ok()) return bytes.status();
-  return Secret(std::move(bytes).value());
+  MEMSPAN_PASS_ASSIGN(std::string bytes,
+                      checked(read_private_file(what, source.path, kMostFileBytes)));
+  return Secret(std::move(bytes));
 }
 
 TlsHandle<BIO> reader(const std::string& text) {

@@ -31,28 +31,11 @@ Result<const TlsFactory*> load() {
   return factory;
 }
 
-const Result<const TlsFactory*>& factory() {
-  static const auto& loaded = *new Result<const TlsFactory*>(load());
-  return loaded;
-}
-
 }  // namespace
 
-Result<std::shared_ptr<const TlsContext>> TlsContext::from_secret(Side side,
-                                                                  std::string_view secret) {
-  if (!factory().is_ok()) return factory().status();
-  return (*factory())->from_secret(side, secret);
-}
-
-Result<std::shared_ptr<const TlsContext>> TlsContext::from_certificates(
-    Side side, const StoreCertificates& certificates) {
-  if (!factory().is_ok()) return factory().status();
-  return (*factory())->from_certificates(side, certificates);
-}
-
-Result<CertificateSummary> summarize_certificate(const std::string& path) {
-  if (!factory().is_ok()) return factory().status();
-  return (*factory())->summarize(path);
+Result<const TlsFactory*> tls_factory() {
+  static const auto& loaded = *new Result<const TlsFactory*>(load());
+  return loaded;
 }
 
 }  // namespace memspan

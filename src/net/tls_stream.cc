@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/tls_stream.h"
+#include "net/tls_parts.h"
 
 #include <fmt/format.h>
 #include <openssl/bio.h>
 #include <sys/socket.h>
 
-#include <cerrno>
-#include <utility>
-
 #include "core/check.h"
 #include "core/mutex.h"
 #include "core/remedy.h"
-#include "net/tls_names.h"
-#include "net/tls_records.h"
 
 namespace memspan {
 namespace {
@@ -95,10 +90,10 @@ const BIO_METHOD* socket_method() {
 
 class TlsStream final : public ByteChannel {
  public:
-  TlsStream(Fd socket, TlsHandle<SSL> ssl, TlsSide side)
+  TlsStream(Fd socket, TlsHandle<SSL> ssl, TlsContext::Side side)
       : ByteChannel(std::move(socket)), side_(side), ssl_(std::move(ssl)) {
     wire_.socket = ByteChannel::socket();
-    wire_.is_guarded = side == TlsSide::kServer;
+    wire_.is_guarded = side == TlsContext::Side::kServer;
   }
   // Call it first.
   Status connect_bio();
@@ -115,7 +110,7 @@ class TlsStream final : public ByteChannel {
   Status why_failed(std::string_view doing) const MEMSPAN_REQUIRES(mutex_);
   std::optional<ChannelStep> look_at_first_byte();
 
-  const TlsSide side_;
+  const TlsContext::Side side_;
   bool has_first_byte_ = false;
   Wire wire_;            // used by OpenSSL's calls, all under the lock
   mutable Mutex mutex_;  // OpenSSL allows one thread at a time in a connection
@@ -136,11 +131,12 @@ Status TlsStream::connect_bio() {
 }
 
 ChannelStep TlsStream::handshake() {
-  if (side_ == TlsSide::kServer && !has_first_byte_)
+  if (side_ == TlsContext::Side::kServer && !has_first_byte_)
     if (auto step = look_at_first_byte()) return *step;
   MutexLock lock(mutex_);
   ERR_clear_error();
-  const int result = side_ == TlsSide::kServer ? SSL_accept(ssl_.get()) : SSL_connect(ssl_.get());
+  const int result =
+      side_ == TlsContext::Side::kServer ? SSL_accept(ssl_.get()) : SSL_connect(ssl_.get());
   if (result > 0 && std::exchange(wire_.is_guarded, false)) {
     SSL_set_max_send_fragment(ssl_.get(), SSL3_RT_MAX_PLAIN_LENGTH);
     SSL_set_split_send_fragment(ssl_.get(), SSL3_RT_MAX_PLAIN_LENGTH);
@@ -237,12 +233,13 @@ Status TlsStream::verify_again(SSL_CTX* context) const {
   X509* certificate = SSL_get0_peer_certificate(ssl_.get());
   if (certificate == nullptr) return {Code::kAuth, "the other side showed no certificate"};
   return verify(context, certificate, SSL_get_peer_cert_chain(ssl_.get()),
-                side_ == TlsSide::kClient);
+                side_ == TlsContext::Side::kClient);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<ByteChannel>> make_tls_stream(Fd socket, TlsHandle<SSL> ssl, TlsSide side) {
+Result<std::unique_ptr<ByteChannel>> make_tls_stream(Fd socket, TlsHandle<SSL> ssl,
+                                                     TlsContext::Side side) {
   auto stream = std::make_unique<TlsStream>(std::move(socket), std::move(ssl), side);
   if (Status status = stream->connect_bio(); !status.is_ok()) return status;
   return std::unique_ptr<ByteChannel>(std::move(stream));

@@ -4,12 +4,9 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
-#include <optional>
 
 #include "core/environment.h"
-#include "core/split.h"
 
 namespace memspan {
 namespace {
@@ -63,9 +60,7 @@ Result<TrustedNetworks> TrustedNetworks::parse(std::string_view text) {
   if (text == "1") networks.are_all_ = true;
   if (text.empty() || text == "0" || text == "1") return networks;
   for (const std::string_view part : split(text, ',')) {
-    auto subnet = parse_subnet(part);
-    if (!subnet.is_ok()) return subnet.status();
-    networks.subnets_.push_back(*subnet);
+    MEMSPAN_PASS_ASSIGN(networks.subnets_.emplace_back(), parse_subnet(part));
   }
   return networks;
 }

@@ -1,33 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/unix_socket.h"
 
-#include <sys/socket.h>
-#include <sys/un.h>
-
-#include <cstddef>
-#include <cstring>
-
-#include "core/poll.h"
+#include "core/interrupt.h"
+#include "net/socket_address.h"
 
 namespace memspan {
 namespace {
 
 constexpr int kBacklog = 128;
-
-struct Address {
-  sockaddr_un native{};
-  socklen_t length = 0;
-};
-
-Result<Address> abstract_address(std::string_view name) {
-  Address address;
-  address.native.sun_family = AF_UNIX;
-  if (name.empty() || name.size() >= sizeof address.native.sun_path)
-    return Status(Code::kInvalidArgument, "the name of a Unix socket must have 1 to 107 bytes");
-  std::memcpy(address.native.sun_path + 1, name.data(), name.size());
-  address.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  return address;
-}
 
 Result<Fd> make_socket(int how) {
   Fd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | how, 0));
@@ -52,21 +32,28 @@ void collect_descriptors(msghdr& header, std::vector<Fd>& into) {
   }
 }
 
+Result<ucred> peer_of(const Fd& socket) {
+  ucred credentials{};
+  socklen_t length = sizeof credentials;
+  if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
+    return Status::from_errno("asking for the process at the other end of a Unix socket");
+  return credentials;
+}
+
 }  // namespace
 
 Result<Fd> unix_listen(std::string_view name) {
-  MEMSPAN_TRY_ASSIGN(Address address, abstract_address(name), "listening");
+  MEMSPAN_TRY_ASSIGN(const SocketAddress address, SocketAddress::of_name(name), "listening");
   MEMSPAN_TRY_ASSIGN(Fd socket, make_socket(0), "listening");
-  if (bind(socket.get(), reinterpret_cast<sockaddr*>(&address.native), address.length) != 0)
-    return Status::from_errno("binding a Unix socket");
-  if (listen(socket.get(), kBacklog) != 0) return Status::from_errno("listening on a Unix socket");
+  if (int error = bind_and_listen(socket.get(), address, kBacklog); error != 0)
+    return Status::from_errno("listening on a Unix socket", error);
   return socket;
 }
 
 Result<Fd> unix_connect_now(std::string_view name) {
-  MEMSPAN_TRY_ASSIGN(Address address, abstract_address(name), "connecting");
+  MEMSPAN_TRY_ASSIGN(const SocketAddress address, SocketAddress::of_name(name), "connecting");
   MEMSPAN_TRY_ASSIGN(Fd socket, make_socket(SOCK_NONBLOCK), "connecting");
-  while (connect(socket.get(), reinterpret_cast<sockaddr*>(&address.native), address.length) != 0) {
+  while (connect(socket.get(), address.get(), address.length) != 0) {
     if (errno == EAGAIN) return Status(Code::kTimeout, "too many wait at the Unix socket");
     if (errno != EINTR) return Status::from_errno("connecting to a Unix socket");
   }
@@ -83,28 +70,14 @@ Result<Fd> unix_accept(const Fd& listener, Deadline deadline) {
   }
 }
 
-namespace {
-
-Result<ucred> peer_of(const Fd& socket) {
-  ucred credentials{};
-  socklen_t length = sizeof credentials;
-  if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
-    return Status::from_errno("asking for the process at the other end of a Unix socket");
-  return credentials;
-}
-
-}  // namespace
-
 Result<uid_t> unix_peer_user(const Fd& socket) {
-  auto peer = peer_of(socket);
-  if (!peer.is_ok()) return peer.status();
-  return peer->uid;
+  MEMSPAN_PASS_ASSIGN(const ucred peer, peer_of(socket));
+  return peer.uid;
 }
 
 Result<pid_t> unix_peer_process(const Fd& socket) {
-  auto peer = peer_of(socket);
-  if (!peer.is_ok()) return peer.status();
-  return peer->pid > 0 ? peer->pid : -1;
+  MEMSPAN_PASS_ASSIGN(const ucred peer, peer_of(socket));
+  return peer.pid > 0 ? peer.pid : -1;
 }
 
 Status unix_send(const Fd& socket, std::string_view bytes, const std::vector<int>& descriptors) {

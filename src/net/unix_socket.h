@@ -4,13 +4,10 @@
 
 #include <sys/types.h>
 
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/clock.h"
 #include "core/fd.h"
-#include "core/status.h"
 
 namespace memspan {
 

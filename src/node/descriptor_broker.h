@@ -13,20 +13,12 @@
 // answers to requests sent to it.
 #pragma once
 
-#include <sys/types.h>
-
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
+#include <map>
 #include <vector>
 
-#include "core/clock.h"
-#include "core/fd.h"
-#include "core/status.h"
-#include "node/process_identity.h"
+#include "core/mutex.h"
+#include "net/event_loop.h"
+#include "node/process.h"
 
 namespace memspan {
 
@@ -72,12 +64,17 @@ class DescriptorBroker {
   DescriptorBroker& operator=(const DescriptorBroker&) = delete;
 
   // "NAME COOKIE"; for an open channel "NAME ".
-  std::string address(Channel channel = Channel::kPrivate) const;
+  std::string address(Channel channel = Channel::kPrivate) const {
+    return socket_name_ + " " + (channel == Channel::kPrivate ? cookie_ : "");
+  }
   // From now on gives these to processes that ask for `name` (without blanks), in place of earlier
   // ones. kInvalidArgument for more than 7, or if no process may fetch them.
   Status publish(const std::string& name, std::vector<Fd> descriptors, Access access = {});
   Status publish(const std::string& name, SharedDescriptors descriptors, Access access = {});
-  void retract(const std::string& name);
+  void retract(const std::string& name) {
+    MutexLock lock(mutex_);
+    publications_.erase(name);
+  }
 
   // `done` is called once on the event loop's thread, unless the request is forgotten first. It
   // must not wait for the broker. kNotFound: the process does not publish that name (any more).
@@ -96,9 +93,50 @@ class DescriptorBroker {
   void forget(std::uint64_t request);
 
  private:
-  class State;
-  explicit DescriptorBroker(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  // A request of this process.
+  struct Fetch {
+    std::string socket_name;
+    std::string request;
+    std::optional<ProcessIdentity> owner;
+    Done done;
+    Fd socket = {};               // once it is connected
+    EventLoop::Token token = {};  // of the awaited event, or of the running call
+  };
+  struct Publication {
+    SharedDescriptors descriptors;
+    Access access;
+  };
+  // A connection that has not asked for anything yet.
+  struct PendingConnection {
+    Fd socket;
+    EventLoop::Token token;
+  };
+
+  DescriptorBroker() = default;
+  // Only calls of the event loop advance a fetch or a connection.
+  void connect(std::uint64_t id) MEMSPAN_EXCLUDES(mutex_);
+  Status connect(std::uint64_t id, Fetch& fetch) MEMSPAN_REQUIRES(mutex_);
+  void take_answer(std::uint64_t id) MEMSPAN_EXCLUDES(mutex_);
+  void finish(std::uint64_t id, Result<FetchedDescriptors> answer) MEMSPAN_EXCLUDES(mutex_);
+  Status listen() MEMSPAN_REQUIRES(mutex_);
+  void accept() MEMSPAN_EXCLUDES(mutex_);
+  void pause() MEMSPAN_REQUIRES(mutex_);
+  void serve(std::uint64_t id) MEMSPAN_EXCLUDES(mutex_);
+  bool may_fetch(const Fd& socket, const std::string& cookie, const Access& access) const;
+  void give(const Fd& socket, const Publication& publication) const;
+
+  std::shared_ptr<EventLoop> loop_;  // owners: all its users
+  std::string socket_name_;
+  std::string cookie_;
+  Fd listener_;
+  Fd self_;  // open_own_end()
+  Mutex mutex_;
+  bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  std::uint64_t last_id_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  EventLoop::Token listening_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, Publication> publications_ MEMSPAN_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, Fetch> fetches_ MEMSPAN_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, PendingConnection> pending_ MEMSPAN_GUARDED_BY(mutex_);  // oldest first
 };
 
 }  // namespace memspan

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An event count: a thread sleeps on shared memory until another one reports a change, without a
-// lost wake-up. Works across processes; all zeros is a valid initial state.
+// Sleeping on shared memory until another thread reports a change: on a word (futex), the fence
+// that lets writers do without one, and the event count, which loses no wake-up. Works across
+// processes; all zeros is a valid initial state.
 //
 //   writer:  store the change; notify(count)
 //   waiter:  await_event(count, deadline, [&] { return has_changed(); })
@@ -10,15 +11,23 @@
 // doorbells of node/wait.h instead, which put() rings at the cost of one load.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
 #include <cstdint>
 
-#include "core/clock.h"
 #include "core/interrupt.h"
-#include "node/futex.h"
 
 namespace memspan {
+
+// Sleeps while `word` is `seen`, at most `limit`. May wake early; works across processes.
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, Duration limit);
+void futex_wake_all(std::atomic<std::uint32_t>& word);
+
+// Makes fence_all_writers() reach this process. Call once per process, before it writes to peers.
+void allow_fences_from_peers();
+// Before it returns, every running thread of every process that called allow_fences_from_peers()
+// passes a full memory fence. Afterwards each writer that looks sees our earlier store, or we see
+// the writer's. The sleeper pays microseconds and the writers pay nothing. If the kernel does not
+// support it, sleepers wake at their time limit instead.
+void fence_all_writers();
 
 inline constexpr Duration kLongestSleep = std::chrono::milliseconds(500);
 

@@ -12,13 +12,6 @@
 //               member is stopped: each later piece that this member copies finds another number.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-
-#include "core/clock.h"
-#include "core/fd.h"
-#include "core/pages.h"
-#include "core/status.h"
 #include "device/reservation.h"
 #include "node/event_count.h"
 
@@ -48,16 +41,30 @@ class MapperTable {
   Result<Fd> duplicate() const { return pages_.duplicate(); }
 
   // A thread that sees the word also sees everything this thread did before.
-  void set_mapped(std::uint32_t rank, std::uint64_t join);
+  void set_mapped(std::uint32_t rank, std::uint64_t join) {
+    words(rank).mapped_by.store(join, std::memory_order_release);  // pairs with mapped_by()
+    notify();
+  }
   // Clears the word, unless another join has set it since.
-  void clear_mapped(std::uint32_t rank, std::uint64_t join);
-  std::uint64_t mapped_by(std::uint32_t rank) const;
+  void clear_mapped(std::uint32_t rank, std::uint64_t join) {
+    words(rank).mapped_by.compare_exchange_strong(join, 0, std::memory_order_release,
+                                                  std::memory_order_relaxed);
+    notify();
+  }
+  std::uint64_t mapped_by(std::uint32_t rank) const {
+    return words(rank).mapped_by.load(std::memory_order_acquire);
+  }
 
   // The value of `admitted` after the owner saw the end of the last join.
   static constexpr std::uint64_t kEnded = ~std::uint64_t{0};
   // For the owner: a join, kEnded, or 0 for neither.
-  void admit(std::uint32_t rank, std::uint64_t join);
-  std::uint64_t admitted(std::uint32_t rank) const;
+  void admit(std::uint32_t rank, std::uint64_t join) {
+    words(rank).admitted.store(join, std::memory_order_release);  // pairs with admitted()
+    notify();
+  }
+  std::uint64_t admitted(std::uint32_t rank) const {
+    return words(rank).admitted.load(std::memory_order_acquire);
+  }
   Admission admission(std::uint32_t rank, std::uint64_t join) const {
     return {&words(rank).admitted, join};
   }

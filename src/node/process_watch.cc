@@ -1,13 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/process_watch.h"
 
-#include <array>
-#include <utility>
+#include <fmt/format.h>
+#include <sys/stat.h>
 
-#include "core/exit.h"
-#include "node/process_image.h"
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <string>
+
+#include "core/lifetime.h"
 
 namespace memspan {
+namespace {
+
+// A line is "ADDRESSES RIGHTS OFFSET DEVICE INODE PATH".
+bool is_of_inode(const std::string& line, const std::string& inode) {
+  std::size_t at = 0;
+  for (int field = 0; field < 4; ++field) {
+    at = line.find(' ', at);
+    if (at == std::string::npos) return false;
+    ++at;
+  }
+  return line.compare(at, inode.size(), inode) == 0;
+}
+
+}  // namespace
+
+bool has_replaced_program(const NodeSegment& segment, pid_t process) {
+  struct stat info {};
+  if (fstat(segment.descriptor(), &info) != 0) return false;
+  // Also checks the name, because other file systems count their inodes by themselves.
+  const std::string inode = fmt::format("{} ", info.st_ino);
+  errno = 0;
+  std::ifstream maps(fmt::format("/proc/{}/maps", process));
+  // Access is denied: it now runs a program of another user.
+  if (!maps.is_open()) return errno == EACCES || errno == EPERM;
+  bool has_lines = false;  // a process that is ending has no memory
+  for (std::string line; std::getline(maps, line); has_lines = true)
+    if (is_of_inode(line, inode) && line.find("memspan-node") != std::string::npos) return false;
+  return has_lines;
+}
+
+bool mark_replaced(const NodeSegment& segment, int rank) {
+  const PeerSlot& peer = segment.peer(rank);
+  if (peer.state.load(std::memory_order_acquire) != PeerState::kJoined) return false;
+  return has_replaced_program(segment, peer.pid.load(std::memory_order_relaxed)) &&
+         segment.mark_lost(rank, kReplacedProgram);
+}
+
 void follow_exit_request(const NodeSegment& segment) {
   if (segment.header().exit_requested.load(std::memory_order_acquire) != 2) return;
   flush_and_exit(segment.header().exit_code.load(std::memory_order_relaxed));
@@ -18,6 +59,8 @@ class ProcessWatch::Watched {
  public:
   Watched(std::shared_ptr<EventLoop> loop, Told told)
       : loop_(std::move(loop)), told_(std::move(told)) {}
+  Watched(const Watched&) = delete;
+  Watched& operator=(const Watched&) = delete;
 
   // A connection carries nothing, so only its end is an event.
   Status watch(Sign sign, int descriptor) {
@@ -25,13 +68,12 @@ class ProcessWatch::Watched {
     std::uint32_t events = 0;
     if (sign == Sign::kGone) events = EPOLLIN;
     MutexLock lock(mutex_);
-    auto token = loop_->watch(descriptor, events, [this, sign](std::uint32_t) { tell(sign); });
-    if (!token.is_ok()) return token.status();
-    token_of(sign) = *token;
+    MEMSPAN_PASS_ASSIGN(token_of(sign), loop_->watch(descriptor, events,
+                                                     [this, sign](std::uint32_t) { tell(sign); }));
     return Status::ok();
   }
 
-  void end() {
+  ~Watched() {
     for (const Sign sign : {Sign::kGone, Sign::kConnectionClosed})
       loop_->cancel(locked_token(sign));
   }
@@ -57,17 +99,15 @@ class ProcessWatch::Watched {
   std::array<EventLoop::Token, 2> tokens_ MEMSPAN_GUARDED_BY(mutex_) = {};
 };
 
-void ProcessWatch::End::operator()(Watched* watched) const {
-  watched->end();
-  delete watched;
-}
-
-ProcessWatch::ProcessWatch(std::unique_ptr<Watched> watched) : watched_(watched.release()) {}
+ProcessWatch::ProcessWatch() = default;
+ProcessWatch::ProcessWatch(ProcessWatch&&) noexcept = default;
+ProcessWatch& ProcessWatch::operator=(ProcessWatch&&) noexcept = default;
+ProcessWatch::~ProcessWatch() = default;
 
 Result<ProcessWatch> ProcessWatch::start(int own_end, int connection, Told told) {
-  auto loop = EventLoop::process_singleton();
-  if (!loop.is_ok()) return loop.status();
-  ProcessWatch made(std::make_unique<Watched>(std::move(loop).value(), std::move(told)));
+  MEMSPAN_PASS_ASSIGN(auto loop, EventLoop::process_singleton());
+  ProcessWatch made;
+  made.watched_ = std::make_unique<Watched>(std::move(loop), std::move(told));
   MEMSPAN_TRY(made.watched_->watch(Sign::kGone, own_end), "watching a process");
   MEMSPAN_TRY(made.watched_->watch(Sign::kConnectionClosed, connection), "watching a process");
   return made;
@@ -78,11 +118,12 @@ Result<std::unique_ptr<PeerWatch>> PeerWatch::start(const NodeSegment& segment,
   std::unique_ptr<PeerWatch> made(new PeerWatch(segment));
   for (Watched& peer : watched) {
     const int rank = peer.rank;
-    auto watch = ProcessWatch::start(
-        peer.own_end.get(), peer.connection.get(),
-        [raw = made.get(), rank](ProcessWatch::Sign sign) { raw->told(rank, sign); });
-    if (!watch.is_ok()) return watch.status();
-    made->entries_.push_back({std::move(peer), std::move(watch).value()});
+    MEMSPAN_PASS_ASSIGN(auto watch,
+                        ProcessWatch::start(peer.own_end.get(), peer.connection.get(),
+                                            [raw = made.get(), rank](ProcessWatch::Sign sign) {
+                                              raw->told(rank, sign);
+                                            }));
+    made->entries_.push_back({std::move(peer), std::move(watch)});
   }
   return made;
 }
@@ -96,18 +137,6 @@ void PeerWatch::told(int rank, ProcessWatch::Sign sign) {
   report(rank, kUnseenEnd);
 }
 
-bool PeerWatch::report(int rank, int how) {
-  if (!segment_.mark_lost(rank, how)) return false;
-  pass_on(rank, how);
-  return true;
-}
-
-void PeerWatch::set_listener(Noted noted) {
-  auto listener = std::make_shared<const Noted>(std::move(noted));
-  MutexLock lock(mutex_);
-  noted_.swap(listener);
-}
-
 void PeerWatch::pass_on(int rank, int how) {
   std::shared_ptr<const Noted> noted;
   {
@@ -115,10 +144,6 @@ void PeerWatch::pass_on(int rank, int how) {
     noted = noted_;
   }
   if (noted != nullptr && *noted) (*noted)(rank, how);
-}
-
-void PeerWatch::forget_in_child() {
-  for (Entry& entry : entries_) entry.watched.connection.reset();
 }
 
 }  // namespace memspan

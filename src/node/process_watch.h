@@ -10,17 +10,24 @@
 // waiting threads. It learns of them from its ProcessWatches and from callers of report().
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <vector>
+#include <sys/types.h>
 
-#include "core/fd.h"
 #include "core/mutex.h"
-#include "core/status.h"
 #include "net/event_loop.h"
 #include "node/segment.h"
 
 namespace memspan {
+
+// Whether a process still runs the program that joined a job. exec() keeps the number of the
+// process, its pidfd and its parent, and takes away everything that it had mapped.
+//
+// True if `process` lives and does not map `segment` (any more), by /proc/PID/maps. False if it is
+// ending, which its parent and its pidfd report. Takes milliseconds if much is mapped.
+bool has_replaced_program(const NodeSegment& segment, pid_t process);
+
+// Marks `rank` as lost if it is in the job and its process replaced its program. True if this call
+// marked it. Call it after a connection of `rank` was closed.
+bool mark_replaced(const NodeSegment& segment, int rank);
 
 // Move-only. No call runs or begins after its destruction, unless that call destroys it.
 class ProcessWatch {
@@ -29,19 +36,16 @@ class ProcessWatch {
   // Called at most once for each sign, on the loop's thread; must not wait.
   using Told = std::function<void(Sign)>;
 
-  ProcessWatch() = default;  // watches nothing
+  ProcessWatch();  // watches nothing
   // Borrows both descriptors until it is destroyed; -1 is not watched.
   static Result<ProcessWatch> start(int own_end, int connection, Told told);
-  ProcessWatch(ProcessWatch&&) noexcept = default;
-  ProcessWatch& operator=(ProcessWatch&&) noexcept = default;
+  ProcessWatch(ProcessWatch&&) noexcept;
+  ProcessWatch& operator=(ProcessWatch&&) noexcept;
+  ~ProcessWatch();
 
  private:
   class Watched;
-  explicit ProcessWatch(std::unique_ptr<Watched> watched);
-  struct End {
-    void operator()(Watched* watched) const;
-  };
-  std::unique_ptr<Watched, End> watched_;
+  std::unique_ptr<Watched> watched_;
 };
 
 // If some process called shmem_global_exit, ends this process with its code, as if it had called
@@ -67,15 +71,25 @@ class PeerWatch {
 
   // Marks a peer of any node as dead; `how` is as in PeerSlot::wait_status. True if this call was
   // the first on this node.
-  bool report(int rank, int how) MEMSPAN_EXCLUDES(mutex_);
+  bool report(int rank, int how) MEMSPAN_EXCLUDES(mutex_) {
+    if (!segment_.mark_lost(rank, how)) return false;
+    pass_on(rank, how);
+    return true;
+  }
   // From now on calls `noted` for every death that this object is the first of the node to mark, on
   // the thread that marked it.
   using Noted = std::function<void(int rank, int how)>;
-  void set_listener(Noted noted) MEMSPAN_EXCLUDES(mutex_);
+  void set_listener(Noted noted) MEMSPAN_EXCLUDES(mutex_) {
+    auto listener = std::make_shared<const Noted>(std::move(noted));
+    MutexLock lock(mutex_);
+    noted_.swap(listener);
+  }
 
   // Call it in a child of fork(), which must not hold a connection open that its parent's exec()
   // closes. Leaves the rest of this object as it is.
-  void forget_in_child();
+  void forget_in_child() {
+    for (Entry& entry : entries_) entry.watched.connection.reset();
+  }
 
  private:
   // Members are destroyed last first: no descriptor is closed before its watch ends.

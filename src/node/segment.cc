@@ -6,11 +6,10 @@
 #include <bit>
 #include <cstring>
 #include <iterator>
-#include <span>
 
 #include "core/random.h"
 #include "core/siphash.h"
-#include "node/futex.h"
+#include "node/event_count.h"
 
 namespace memspan {
 namespace {

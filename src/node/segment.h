@@ -13,12 +13,9 @@
 
 #include <atomic>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "core/cpu.h"
-#include "core/pages.h"
-#include "core/status.h"
 #include "device/reservation.h"
 
 namespace memspan {

@@ -5,14 +5,11 @@
 #include <sched.h>
 #include <sys/wait.h>
 
-#include <algorithm>
 #include <cstring>
-#include <limits>
 
-#include "core/interrupt.h"
 #include "core/log.h"
 #include "core/remedy.h"
-#include "node/futex.h"
+#include "node/event_count.h"
 #include "observe/recorded_call.h"
 
 namespace memspan {
@@ -100,18 +97,20 @@ int first_gone(const WaitContext& place) {
 }  // namespace
 
 int first_dead_peer(const NodeSegment& segment) {
-  FirstLost first(segment);
+  int first = -1;
   for (int rank = 0; rank < segment.peers(); ++rank)
-    if (segment.peer(rank).death.load(std::memory_order_acquire) != 0) first.add(rank);
-  return first.rank();
+    if (segment.peer(rank).death.load(std::memory_order_acquire) != 0)
+      first = earlier_lost(segment, first, rank);
+  return first;
 }
 
-void FirstLost::add(int rank) {
-  const std::uint32_t death = segment_->peer(rank).death.load(std::memory_order_acquire);
-  const std::uint32_t place = death != 0 ? death : std::numeric_limits<std::uint32_t>::max();
-  if (rank_ >= 0 && place >= least_) return;
-  rank_ = rank;
-  least_ = place;
+int earlier_lost(const NodeSegment& segment, int one, int other) {
+  if (one < 0) return other;
+  // The place among the deaths; the last one for 0.
+  const auto place_of = [&](int rank) {
+    return segment.peer(rank).death.load(std::memory_order_acquire) - 1;
+  };
+  return place_of(other) < place_of(one) ? other : one;
 }
 
 Status lost_peer(const WaitContext& place, int rank, std::string_view when) {
@@ -182,8 +181,7 @@ Status SlowPath::pause(int lost) {
     if (has_left()) return {Code::kUnavailable, "this process left while the call waited"};
     const bool tells_deaths =
         !knows_whom_it_needs_ || !place_.survives_deaths.load(std::memory_order_relaxed);
-    if (Status status = tells_deaths ? alarm_status() : exit_status(); !status.is_ok())
-      return status;
+    MEMSPAN_PASS(tells_deaths ? alarm_status() : exit_status());
   }
   if (lost >= 0) {
     // A peer that has only begun to leave is lost to all from now on, since it was needed.
@@ -217,8 +215,7 @@ Status SlowPath::pause_by_the_clock() {
   }
   if (!deadline_.is_never() && now >= deadline_.when())
     return {Code::kTimeout, fmt::format("nothing came within {:.3f} s", to_seconds(now - *since_))};
-  if (!knows_whom_it_needs_ && place_.has_ends())
-    if (Status status = end_status(now - *since_); !status.is_ok()) return status;
+  if (!knows_whom_it_needs_ && place_.has_ends()) MEMSPAN_PASS(end_status(now - *since_));
   is_patient_ = now - *since_ > awake_;
   nap_ = std::clamp<Duration>((now - *since_) / kNapsInWait, kLeastNap, kLongestNap);
   if (is_patient_ && told_ == nullptr) tell();
@@ -228,10 +225,6 @@ Status SlowPath::pause_by_the_clock() {
   else
     sched_yield();
   return Status::ok();
-}
-
-double SlowPath::seconds() const {
-  return since_ ? to_seconds(Clock::now() - *since_) : 0.0;
 }
 
 // Sets the sleeping flags in one turn and sleeps in the next; the caller looks in between.
@@ -263,7 +256,7 @@ void SlowPath::set_sleeping_flags() {
 }
 
 Status SlowPath::alarm_status() const {
-  if (Status status = exit_status(); !status.is_ok()) return status;
+  MEMSPAN_PASS(exit_status());
   // The first death is the cause; others may have ended because of it.
   int first = first_dead_peer(*place_.segment);
   if (first < 0) return Status::ok();  // a death that is still being marked: look again
@@ -292,12 +285,12 @@ bool SlowPath::is_everybody_stuck() {
   if (stuck_ == 0) stuck_ = (place_.stuck_waits.fetch_add(1) + std::uint64_t{1}) << 32;
   place_.self->stuck.store(++stuck_);
   seen_stuck_.resize(static_cast<std::size_t>(place_.segment->peers()));
-  std::uint64_t& passes = seen_stuck_[static_cast<std::size_t>(place_.rank)];
+  std::uint64_t& passes = seen_stuck_[place_.rank];
   bool have_all_looked = true;
   for (int rank = 0; rank < place_.segment->peers(); ++rank) {
     if (rank == place_.rank || place_.is_gone(rank)) continue;
     const std::uint64_t now = place_.segment->peer(rank).stuck.load();
-    std::uint64_t& then = seen_stuck_[static_cast<std::size_t>(rank)];
+    std::uint64_t& then = seen_stuck_[rank];
     if (now == 0 || (passes > 0 && now >> 32 != then >> 32)) {
       seen_stuck_.clear();
       return false;

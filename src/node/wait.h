@@ -10,18 +10,10 @@
 // needs it is also lost.
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <type_traits>
-#include <vector>
 
 #include "core/adaptive_spin.h"
-#include "core/clock.h"
-#include "core/cpu.h"
-#include "core/status.h"
 #include "node/segment.h"
 #include "observe/counters.h"
 
@@ -104,19 +96,9 @@ void acknowledge_deaths(WaitContext& place);
 // The rank of the first process of the job that died; -1 when all live.
 int first_dead_peer(const NodeSegment& segment);
 
-// Among lost peers that a wait needs, finds the one lost first, since it may have caused the
-// others. A peer that has only begun to leave comes last. A value.
-class FirstLost {
- public:
-  explicit FirstLost(const NodeSegment& segment) : segment_(&segment) {}
-  void add(int rank);
-  int rank() const { return rank_; }  // -1: none was added
-
- private:
-  const NodeSegment* segment_;
-  int rank_ = -1;
-  std::uint32_t least_ = 0;
-};
+// Returns which of two lost peers that a wait needs was lost first, since it may have caused the
+// other's end. A peer that has only begun to leave comes last; -1 stands for no peer.
+int earlier_lost(const NodeSegment& segment, int one, int other);
 
 // kPeerLost, with the name of the peer and how it ended.
 Status lost_peer(const WaitContext& place, int rank, std::string_view when = {});
@@ -176,7 +158,9 @@ class SlowPath {
   bool spins_on();
   Status pause_by_the_clock();
   void tell();
-  double seconds() const;  // since the first look at the clock
+  double seconds() const {  // since the first look at the clock
+    return since_ ? to_seconds(Clock::now() - *since_) : 0.0;
+  }
   Status alarm_status() const;
   Status exit_status() const;
   // Another thread may take this process out of the job at any time (NodeSegment::mark_departed).

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "observe/call_table.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <ctime>
 #include <new>
-#include <utility>
 
 #include "core/environment.h"
-#include "core/fd.h"
 #include "core/log.h"
-#include "core/output_file.h"
+#include "core/private_file.h"
 #include "core/thread.h"
 
 namespace memspan {
@@ -85,9 +80,7 @@ std::string CallTable::rows(std::string_view time) const {
 }
 
 Status add_call_table(const std::string& path, bool begins_anew, std::size_t most_bytes) {
-  const auto opened = open_output_file(path, O_WRONLY | O_APPEND, 0644);
-  if (!opened.is_ok()) return opened.status();
-  const Fd& file = opened.value();
+  MEMSPAN_PASS_ASSIGN(const Fd file, open_output_file(path, O_WRONLY | O_APPEND, 0644));
   struct stat status {};
   if (fstat(file.get(), &status) != 0) return Status::from_errno("looking at " + path);
   std::string text = call_table().rows(now_as_text());

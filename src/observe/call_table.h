@@ -9,12 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <string>
-#include <string_view>
 #include <thread>
 
-#include "core/clock.h"
 #include "core/mutex.h"
 #include "core/status.h"
 

@@ -7,22 +7,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <new>
-#include <optional>
-#include <utility>
 
 #include "core/environment.h"
 #include "core/lifetime.h"
 #include "core/log.h"
-#include "core/mutex.h"
 #include "core/pages.h"
 #include "observe/call_table.h"
-#include "observe/counters_metrics.h"
+#include "observe/metrics.h"
+#include "observe/recorded_call.h"
 #include "observe/stacks.h"
 #include "observe/trace.h"
 
@@ -100,21 +95,20 @@ void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
 }
 
 Status show(CountersRegion& region) MEMSPAN_REQUIRES(published.mutex) {
-  auto pages = Pages::create(mapped_bytes(), kCountersLabel);
-  if (!pages.is_ok()) return pages.status();
-  MEMSPAN_PASS(put_at(region, pages->descriptor()));
+  MEMSPAN_PASS_ASSIGN(Pages pages, Pages::create(mapped_bytes(), kCountersLabel));
+  MEMSPAN_PASS(put_at(region, pages.descriptor()));
   region.header.version = kCountersVersion;
   region.header.process = getpid();
   region.header.magic = kCountersMagic;
-  published.pages = std::move(pages).value();
+  published.pages = std::move(pages);
   return Status::ok();
 }
 
-Status read_settings(CountersRegion& region, bool has_table) {
-  auto counts = environment_integer("MEMSPAN_COUNTERS", 0, 1);
-  if (!counts.is_ok()) return counts.status();
-  const bool traces = read_trace_settings();
-  const bool is_on = traces || has_table || counts->value_or(0) == 1;
+Status read_settings(CountersRegion& region, const TraceOwner& owner, bool has_table) {
+  MEMSPAN_PASS_ASSIGN(const auto counts, environment_integer("MEMSPAN_COUNTERS", 0, 1));
+  MEMSPAN_PASS(answer_stack_requests(owner.kind, owner.rank));
+  const bool traces = start_trace(owner);
+  const bool is_on = traces || has_table || counts.value_or(0) == 1;
   recording.traces.store(traces, std::memory_order_relaxed);
   recording.tables.store(has_table, std::memory_order_relaxed);
   recording.only_counts.store(is_on && !traces && !has_table, std::memory_order_relaxed);
@@ -174,6 +168,13 @@ void ThreadCounters::begin_wait(const char* call, std::uint64_t since_ns) {
   waiting_since.store(since_ns, std::memory_order_release);  // pairs with readers' acquire
 }
 
+void ThreadCounters::copy_what(char (&text)[sizeof(what)]) const {
+  for (std::size_t i = 0; i < std::size(what); ++i) {
+    const std::uint64_t word = what[i].load(std::memory_order_relaxed);
+    std::memcpy(text + i * sizeof word, &word, sizeof word);
+  }
+}
+
 ThreadCounters& take_thread_counters() {
   CountersRegion* const region = the_region.load(std::memory_order_acquire);
   if (region == nullptr) return spilled;
@@ -214,9 +215,7 @@ Result<ListedMember> ListedMember::list(MemberKind kind, std::string_view name, 
     if (rank <= 0)  // one warning is enough for a job
       for (const std::string& line : removed_variables()) log_line(LogLevel::kWarn, line);
     MEMSPAN_TRY_ASSIGN(auto table, CallTableFile::start_if_asked(), "reading the settings");
-    MEMSPAN_PASS(read_settings(region, table != nullptr));
-    MEMSPAN_PASS(answer_stack_requests(kind, rank));
-    set_trace_owner(kind, name, rank);
+    MEMSPAN_PASS(read_settings(region, {kind, std::string(name), rank}, table != nullptr));
     MEMSPAN_TRY_ASSIGN(published.metrics, serve_own_metrics(), "serving metrics");
     published.table = std::move(table);
     if (Status status = show(region); !status.is_ok())
@@ -264,6 +263,27 @@ void ListedMember::set_memory(std::uint64_t bytes, std::uint64_t used) const {
   MemberSlot& member = the_region.load(std::memory_order_relaxed)->members[slot_];
   member.memory_bytes.store(bytes, std::memory_order_relaxed);
   member.memory_used.store(used, std::memory_order_relaxed);
+}
+
+void RecordedCall::begin() {
+  if (recording.tables.load(std::memory_order_relaxed)) call_table().begin(call_);
+  begin_ = nanoseconds_of(Clock::now());
+}
+
+void RecordedCall::end() const {
+  if (recording.tables.load(std::memory_order_relaxed))
+    call_table().end(call_, nanoseconds_of(Clock::now()) - begin_, is_good_);
+  if (recording.traces.load(std::memory_order_relaxed))
+    trace_call(kind_, call_, peer_, bytes_, begin_);
+}
+
+void record_wait(const char* call, Clock::time_point since, int awaited) {
+  const std::uint64_t begin = nanoseconds_of(since);
+  const std::uint64_t end = nanoseconds_of(Clock::now());
+  ThreadCounters& own = thread_counters();
+  add_own(own.waits, 1);
+  add_own(own.waited_ns, end - begin);
+  if (recording.traces.load(std::memory_order_relaxed)) trace_wait(call, awaited, begin, end);
 }
 
 }  // namespace memspan

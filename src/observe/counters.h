@@ -3,7 +3,7 @@
 // waits of its threads and the awaited peers, and its memberships.
 //
 // A memfd of the process holds all of it. Processes of the same user find the memfd in /proc and
-// map it read-only (counters_reader.h). The kernel frees it when the process ends, so a dead
+// map it read-only (metrics.h). The kernel frees it when the process ends, so a dead
 // process leaves nothing. Layout:
 //
 //   | header | 16 member slots | slot of a thread | slot of a thread | ...
@@ -16,9 +16,7 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "core/clock.h"
 #include "core/cpu.h"
@@ -88,6 +86,8 @@ struct alignas(kFalseSharingRange) ThreadCounters {
   std::atomic<std::uint64_t> what[5];        // the waiting call's name, padded with zeros
 
   void begin_wait(const char* call, std::uint64_t since_ns);
+  // Copies the name; without a zero if it fills `text`.
+  void copy_what(char (&text)[sizeof(what)]) const;
   void end_wait() { waiting_since.store(0, std::memory_order_release); }
 };
 

@@ -3,7 +3,6 @@
 // well-predicted branch.
 #pragma once
 
-#include "core/status.h"
 #include "observe/counters.h"
 
 namespace memspan {

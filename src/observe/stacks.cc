@@ -2,25 +2,102 @@
 #include "observe/stacks.h"
 
 #include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <csignal>
-#include <cstdint>
 #include <cstring>
 #if defined(__GLIBC__)
 #include <execinfo.h>
 #endif
 
-#include "core/clock.h"
 #include "core/environment.h"
-#include "observe/symbol_table.h"
+#include "core/fd.h"
 
 namespace memspan {
 namespace {
+
+// Names of functions that dladdr() does not know, from the symbol table of a program or library
+// that is not stripped: static functions, and ours that are not exported.
+struct FoundSymbol {
+  char name[128] = {};       // as the compiler wrote it, cut to this size; empty: none
+  std::uintptr_t begin = 0;  // the address of the function
+};
+
+// A file in memory; empty when it cannot be read.
+class MappedFile {
+ public:
+  explicit MappedFile(const char* path) {
+    const Fd file(::open(path, O_RDONLY | O_CLOEXEC));
+    struct stat info = {};
+    if (!file.is_valid() || ::fstat(file.get(), &info) != 0 || info.st_size == 0) return;
+    begin_ = ::mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    if (begin_ != MAP_FAILED) bytes_ = info.st_size;
+  }
+  ~MappedFile() {
+    if (bytes_ != 0) ::munmap(begin_, bytes_);
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  // `count` of them at an offset; null if the file ends before.
+  template <typename T>
+  const T* at(std::size_t offset, std::size_t count = 1) const {
+    if (offset > bytes_ || count > (bytes_ - offset) / sizeof(T)) return nullptr;
+    return reinterpret_cast<const T*>(static_cast<const char*>(begin_) + offset);
+  }
+
+ private:
+  void* begin_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+using Header = ElfW(Ehdr);
+using Section = ElfW(Shdr);
+using Symbol = ElfW(Sym);
+
+const Symbol* find(const MappedFile& file, const Section& table, std::uintptr_t value) {
+  const std::size_t count = table.sh_size / sizeof(Symbol);
+  const Symbol* const symbols = file.at<Symbol>(table.sh_offset, count);
+  if (symbols == nullptr) return nullptr;
+  const Symbol* const found = std::find_if(symbols, symbols + count, [&](const Symbol& one) {
+    return ELF64_ST_TYPE(one.st_info) == STT_FUNC && one.st_value <= value &&
+           value - one.st_value < one.st_size;
+  });
+  return found == symbols + count ? nullptr : found;
+}
+
+// The function at `address` in the file at `path`, which is mapped at `base`. For signal handlers:
+// system calls only.
+FoundSymbol find_symbol(const char* path, std::uintptr_t base, std::uintptr_t address) {
+  FoundSymbol result;
+  const MappedFile file(path);
+  const Header* const header = file.at<Header>(0);
+  if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return result;
+  const std::uintptr_t bias = header->e_type == ET_EXEC ? 0 : base;
+  const Section* const sections = file.at<Section>(header->e_shoff, header->e_shnum);
+  if (sections == nullptr) return result;
+  for (std::size_t i = 0; i < header->e_shnum; ++i) {
+    const Section& table = sections[i];
+    if (table.sh_type != SHT_SYMTAB || table.sh_link >= header->e_shnum) continue;
+    const Symbol* const symbol = find(file, table, address - bias);
+    const Section& names = sections[table.sh_link];
+    if (symbol == nullptr || symbol->st_name >= names.sh_size) continue;
+    const std::size_t room = std::min(names.sh_size - symbol->st_name, sizeof result.name - 1);
+    const char* const name = file.at<char>(names.sh_offset + symbol->st_name, room);
+    if (name == nullptr) continue;
+    std::memcpy(result.name, name, strnlen(name, room));
+    result.begin = symbol->st_value + bias;
+    return result;
+  }
+  return result;
+}
 
 constexpr int kSignal = SIGUSR2;
 // Marks a signal from another thread of this process: the receiver prints only its stack.
@@ -31,45 +108,25 @@ constexpr const char* kProgram = "/proc/self/exe";
 std::atomic<MemberKind> owner_kind{MemberKind::kNone};
 std::atomic<int> owner_rank{0};
 
-// A line of a few hundred bytes, built and written only with calls that are safe in a signal
-// handler. Text that does not fit is cut off.
-class SignalSafeLine {
- public:
-  SignalSafeLine& add(std::string_view text) {
-    const std::size_t room = sizeof text_ - 1 - length_;
-    const std::size_t bytes = std::min(room, text.size());
-    std::memcpy(text_ + length_, text.data(), bytes);
-    length_ += bytes;
-    return *this;
+// Writes a line of a few hundred bytes, which begins with the owner. Text that does not fit is cut
+// off. Safe in a signal handler: fmt only writes to the buffer.
+template <typename... Values>
+void write_line(fmt::format_string<Values...> format, Values&&... values) {
+  char text[512];
+  char* const most = text + sizeof text - 1;
+  const bool is_in_job = owner_kind.load(std::memory_order_relaxed) == MemberKind::kJob;
+  char* end = fmt::format_to_n(text, most - text, "{} {}", is_in_job ? "PE" : "rank",
+                               owner_rank.load(std::memory_order_relaxed))
+                  .out;
+  end = fmt::format_to_n(end, most - end, format, std::forward<Values>(values)...).out;
+  *end++ = '\n';
+  std::string_view rest(text, static_cast<std::size_t>(end - text));
+  while (!rest.empty()) {
+    const ssize_t written = ::write(STDERR_FILENO, rest.data(), rest.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return;
+    rest.remove_prefix(static_cast<std::size_t>(written));
   }
-  SignalSafeLine& add(std::uint64_t number, unsigned base = 10) {
-    char digits[20];
-    std::size_t at = sizeof digits;
-    do {
-      digits[--at] = "0123456789abcdef"[number % base];
-      number /= base;
-    } while (number != 0);
-    return add({digits + at, sizeof digits - at});
-  }
-  void write() {
-    text_[length_++] = '\n';
-    std::string_view rest(text_, length_);
-    while (!rest.empty()) {
-      const ssize_t written = ::write(STDERR_FILENO, rest.data(), rest.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return;
-      rest.remove_prefix(static_cast<std::size_t>(written));
-    }
-  }
-
- private:
-  char text_[512];
-  std::size_t length_ = 0;
-};
-
-SignalSafeLine& begin(SignalSafeLine& line) {
-  return line.add(owner_kind.load(std::memory_order_relaxed) == MemberKind::kJob ? "PE " : "rank ")
-      .add(static_cast<std::uint64_t>(owner_rank.load(std::memory_order_relaxed)));
 }
 
 std::int32_t this_thread() {
@@ -89,63 +146,49 @@ std::int32_t this_thread() {
 // write at the same time.
 [[gnu::noinline]] void tell_stack() {
 #if defined(__GLIBC__)
-  const auto thread = static_cast<std::uint64_t>(this_thread());
+  const std::int32_t thread = this_thread();
   void* frames[kMostFrames];
   // Without this function, the handler and the kernel's return from it.
   constexpr int kOwnFrames = 3;
   const int count = backtrace(frames, kMostFrames);
   for (int i = std::min(kOwnFrames, count - 1); i < count; ++i) {
-    SignalSafeLine line;
-    begin(line).add(" thread ").add(thread).add(":   #");
-    line.add(static_cast<std::uint64_t>(std::max(i - kOwnFrames, 0))).add(" ");
+    const int number = std::max(i - kOwnFrames, 0);
+    const auto address = reinterpret_cast<std::uintptr_t>(frames[i]);
     Dl_info where{};
     if (dladdr(frames[i], &where) == 0 || where.dli_fname == nullptr) {
-      line.add("0x").add(reinterpret_cast<std::uintptr_t>(frames[i]), 16).write();
+      write_line(" thread {}:   #{} {:#x}", thread, number, address);
       continue;
     }
     const std::string_view file = where.dli_fname;
-    line.add(file.substr(file.rfind('/') + 1)).add("(");
-    const auto address = reinterpret_cast<std::uintptr_t>(frames[i]);
     auto begin = reinterpret_cast<std::uintptr_t>(where.dli_saddr);
-    if (where.dli_sname != nullptr) {
-      line.add(where.dli_sname);
-    } else {
-      const FoundSymbol found = find_function(where, address);
-      line.add(found.name);
-      begin =
-          found.name[0] != '\0' ? found.begin : reinterpret_cast<std::uintptr_t>(where.dli_fbase);
+    const char* name = where.dli_sname;
+    FoundSymbol found;
+    if (name == nullptr) {
+      found = find_function(where, address);
+      name = found.name;
+      begin = name[0] != '\0' ? found.begin : reinterpret_cast<std::uintptr_t>(where.dli_fbase);
     }
-    line.add("+0x").add(address - begin, 16).add(")").write();
+    write_line(" thread {}:   #{} {}({}+{:#x})", thread, number, file.substr(file.rfind('/') + 1),
+               name, address - begin);
   }
 #endif
 }
 
-SignalSafeLine& begin_thread(SignalSafeLine& line, std::int32_t thread) {
-  return begin(line)
-      .add(" (process ")
-      .add(static_cast<std::uint64_t>(getpid()))
-      .add("): thread ")
-      .add(static_cast<std::uint64_t>(thread));
+void tell_no_wait(std::int32_t thread) {
+  write_line(" (process {}): thread {} does not wait in a call of memspan", getpid(), thread);
 }
 
 void tell_wait(const ThreadCounters& thread, std::int32_t number, std::uint64_t now) {
   const std::uint64_t since = thread.waiting_since.load(std::memory_order_acquire);
-  SignalSafeLine line;
-  begin_thread(line, number);
-  if (since == 0) {
-    line.add(" does not wait in a call of memspan").write();
-    return;
-  }
+  if (since == 0) return tell_no_wait(number);
   char call[sizeof thread.what];
-  for (std::size_t i = 0; i < std::size(thread.what); ++i) {
-    const std::uint64_t word = thread.what[i].load(std::memory_order_relaxed);
-    std::memcpy(call + i * sizeof word, &word, sizeof word);
-  }
-  line.add(" waits in ").add({call, strnlen(call, sizeof call)});
+  thread.copy_what(call);
   const std::int32_t awaited = thread.awaited.load(std::memory_order_relaxed);
-  if (awaited >= 0) line.add(" for PE ").add(static_cast<std::uint64_t>(awaited));
+  char peer[24] = {};
+  if (awaited >= 0) fmt::format_to_n(peer, sizeof peer - 1, " for PE {}", awaited);
   const std::uint64_t tenths = now > since ? (now - since) / 100'000'000 : 0;
-  line.add(", for ").add(tenths / 10).add(".").add(tenths % 10).add(" s").write();
+  write_line(" (process {}): thread {} waits in {}{}, for {}.{} s", getpid(), number,
+             std::string_view(call, strnlen(call, sizeof call)), peer, tenths / 10, tenths % 10);
 }
 
 // Only a thread itself can look at its stack.
@@ -176,10 +219,7 @@ void tell_all() {
     is_own_told = is_own_told || thread == own;
     if (thread != own) ask_for_stack(thread);
   }
-  if (!is_own_told) {
-    SignalSafeLine line;
-    begin_thread(line, own).add(" does not wait in a call of memspan").write();
-  }
+  if (!is_own_told) tell_no_wait(own);
 }
 
 void handle(int, siginfo_t* info, void*) {
@@ -194,12 +234,11 @@ void handle(int, siginfo_t* info, void*) {
 }  // namespace
 
 Status answer_stack_requests(MemberKind kind, int rank) {
-  const auto wanted = environment_integer("MEMSPAN_STACKS", 0, 1);
-  if (!wanted.is_ok()) return wanted.status();
+  MEMSPAN_PASS_ASSIGN(const auto wanted, environment_integer("MEMSPAN_STACKS", 0, 1));
   owner_kind.store(kind, std::memory_order_relaxed);
   owner_rank.store(rank, std::memory_order_relaxed);
   struct sigaction now {};
-  if (wanted->value_or(1) == 0 || sigaction(kSignal, nullptr, &now) != 0 ||
+  if (wanted.value_or(1) == 0 || sigaction(kSignal, nullptr, &now) != 0 ||
       (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL)
     return Status::ok();
 #if defined(__GLIBC__)

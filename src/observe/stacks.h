@@ -6,9 +6,6 @@
 //   PE 0 thread 4711:   #0 libmemspan.so(_ZN7memspan8SlowPath5sleepEv+0x4d)
 #pragma once
 
-#include <string_view>
-
-#include "core/status.h"
 #include "observe/counters.h"
 
 namespace memspan {

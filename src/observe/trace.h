@@ -9,19 +9,22 @@
 // those.
 #pragma once
 
-#include <cstdint>
-#include <string_view>
+#include <vector>
 
 #include "observe/counters.h"
 
 namespace memspan {
 
+// Whose timeline it is: the first membership of the process. A value.
+struct TraceOwner {
+  MemberKind kind = MemberKind::kNone;
+  std::string name;
+  int rank = 0;
+};
+
 // Reads MEMSPAN_TRACE (a file, in which %r is the rank and %p the process number). True when there
 // is a file.
-bool read_trace_settings();
-
-// Whose timeline it is: the first membership of the process decides.
-void set_trace_owner(MemberKind kind, std::string_view name, int rank);
+bool start_trace(TraceOwner owner);
 // Time stamps of processes of several hosts are those of their wall clocks, which are as close to
 // each other as the hosts keep them; of one host, CLOCK_MONOTONIC's.
 void use_wall_clock_in_trace();
@@ -35,5 +38,23 @@ void trace_wait(const char* call, int awaited, std::uint64_t begin_ns, std::uint
 void write_trace();
 // In a child of fork(), whose parent writes it.
 void forget_trace_in_child();
+
+// The file of a trace, to which the processes of a job add their events one after the other.
+//
+//   {"displayTimeUnit":"ns","otherData":{"owner":"job-1f2e"},"traceEvents":[
+//   {an event},
+//   {an event}
+//   ]}
+//
+// The first line names the owner. A file of another job is overwritten.
+//
+// `pattern` with %r, %p and %% replaced. Endpoints have no common file: without %p the process
+// number is appended.
+std::string trace_path(std::string_view pattern, const TraceOwner& owner);
+
+// `events` are lines of JSON, at least one; `lost` is how many older ones there were. Waits for
+// others up to 10 s.
+Status append_to_trace(std::string_view pattern, const TraceOwner& owner,
+                       const std::vector<std::string>& events, std::uint64_t lost);
 
 }  // namespace memspan

@@ -3,11 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/check.h"
-#include "memory/address_plan.h"
-#include "node/wait.h"
 #include "pgas/team.h"
 
 namespace memspan {
@@ -16,8 +12,18 @@ namespace {
 std::uint64_t directory_place(const World& world, int peer) {
   // Only a node's leader has something before it: the area of the world team.
   if (peer != world.nodes().leader_of(world.nodes().node_of(peer))) return 0;
-  const std::uint64_t area = SyncArea::bytes_for(world.size());
-  return (area + kFalseSharingRange - 1) / kFalseSharingRange * kFalseSharingRange;
+  return align_up(SyncArea::bytes_for(world.size()), kFalseSharingRange);
+}
+
+// Distinguishes the key of an active set from that of another team of the same members.
+constexpr std::uint64_t kActiveSet = std::uint64_t{1} << 61;
+
+// The sync word of an active set. Other libraries begin with -1.
+Status not_initialized(long value) {
+  return {Code::kInvalidArgument,
+          fmt::format("pSync[0] is {}, and must be SHMEM_SYNC_VALUE, 0, before a collective; "
+                      "a program that sets it was compiled with another library's shmem.h",
+                      value)};
 }
 
 }  // namespace
@@ -49,21 +55,28 @@ LocalTeams::LocalTeams(World& world) : world_(world) {
   mine.is_full.store(0, std::memory_order_relaxed);
 }
 
+LocalTeams::~LocalTeams() = default;
+
 LocalTeams::Directory& LocalTeams::directory(int peer) const {
   return *reinterpret_cast<Directory*>(world_.internal_area(peer) + directory_place(world_, peer));
 }
 
-Result<LocalTeams::Entry*> LocalTeams::attach(const char* what, const TeamShape& shape) {
+Result<LocalTeams::Entry*> LocalTeams::attach(const char* what, const TeamShape& shape,
+                                              std::uint64_t key) {
   const int first = shape.peer_of(first_near_member(world_, shape));
-  const std::uint64_t key = key_of(shape);
   Directory& there = directory(first);
   Entry* found = nullptr;
   if (first == world_.rank()) {
-    MutexLock lock(mutex_);
-    found = attach_to(there, key);
-    if (found == nullptr) found = make(shape, key);
+    std::uint64_t failed = 0;
+    {
+      MutexLock lock(mutex_);
+      found = attach_to(there, key);
+      if (found == nullptr) found = make(shape, key);
+      // Members on other nodes, whose area stays, also count the barrier that fails.
+      if (found == nullptr) failed = ++pasts_[key].last_barrier;
+    }
+    if (found == nullptr) Team::tell_no_room(world_, shape, key, failed);
   } else {
-    const PeerSlot& maker = world_.segment().peer(first);
     MEMSPAN_TRY(
         wait_for(
             world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
@@ -73,7 +86,8 @@ Result<LocalTeams::Entry*> LocalTeams::attach(const char* what, const TeamShape&
               found = attach_to(there, key);
               return found != nullptr || is_full;
             },
-            [&] { return maker.death.load(std::memory_order_acquire) != 0 ? first : -1; }),
+            Needs{[&] { return world_.waiting().is_gone(first) ? first : -1; },
+                  [&] { return first; }}),
         fmt::format("PE {}, the first member of the team on this node, did not come", first));
   }
   if (found != nullptr) return found;
@@ -81,6 +95,26 @@ Result<LocalTeams::Entry*> LocalTeams::attach(const char* what, const TeamShape&
       Code::kOutOfMemory,
       fmt::format("PE {}, the first member of the team on this node, has no room for another",
                   first));
+}
+
+Result<Team*> LocalTeams::active_set(const char* what, const TeamShape& shape, const long* sync) {
+  {
+    MutexLock lock(mutex_);
+    for (const auto& team : active_sets_)
+      if (team->shape() == shape) return team.get();
+  }
+  MEMSPAN_PASS(check_shape(shape, world_.size()));
+  if (shape.member_of(world_.rank()) < 0)
+    return Status(Code::kInvalidArgument,
+                  fmt::format("PE {} is not in the active set of start {}, stride {}, size {}",
+                              world_.rank(), shape.start, shape.stride, shape.size));
+  if (*sync != 0) return not_initialized(*sync);
+  // Not under the mutex: other threads' sets may have to be made first for this one to be.
+  const std::uint64_t key = key_of(shape) | kActiveSet;
+  MEMSPAN_TRY_ASSIGN(const Entry* const entry, attach(what, shape, key), "an active set");
+  auto team = Team::at(world_, shape, entry->place.load(std::memory_order_relaxed), key);
+  MutexLock lock(mutex_);
+  return active_sets_.emplace_back(std::move(team)).get();
 }
 
 // Null if there is no such entry. Sequentially consistent against take_back_unused(): either it
@@ -155,16 +189,6 @@ void LocalTeams::take_back_unused(Directory& mine) {
       past->second.last_barrier = area_at(place, past->second.members).last_barrier();
     world_.free_internal(place);
   }
-}
-
-// Members on other nodes, whose area stays, also count it.
-std::uint64_t LocalTeams::count_failed_barrier(const TeamShape& shape) {
-  MutexLock lock(mutex_);
-  return ++pasts_[key_of(shape)].last_barrier;
-}
-
-SyncArea LocalTeams::area_at(std::uint64_t place, int members) const {
-  return {world_.internal_area(world_.rank()) + place, members};
 }
 
 }  // namespace memspan

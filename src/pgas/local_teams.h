@@ -11,19 +11,17 @@
 // sequence numbers continue from the area. An unused area is taken back when there is no space for
 // another. Members on other nodes do not know that. So the process that takes back the area of a
 // team on several nodes remembers its last number, and a new area continues from it.
+//
+// The teams behind OpenSHMEM's active sets are also made in this way, by the first collective of a
+// set, and last as long as the job.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <unordered_map>
-
-#include "core/mutex.h"
-#include "core/status.h"
 #include "pgas/sync_area.h"
-#include "world/team_shape.h"
-#include "world/world.h"
+#include "pgas/team_nodes.h"
 
 namespace memspan {
+
+class Team;
 
 class LocalTeams {
  public:
@@ -39,17 +37,22 @@ class LocalTeams {
   // Allocates this process's directory. All do it right after Team::world(), so that all know its
   // place, and look into others' after a barrier.
   explicit LocalTeams(World& world);
+  ~LocalTeams();
   LocalTeams(const LocalTeams&) = delete;
   LocalTeams& operator=(const LocalTeams&) = delete;
 
   World& world() const { return world_; }
-  // The entry of the team of `shape`, this process a member. Waits for the first member, which
-  // makes it when it gets here. kOutOfMemory on all members: the first one has no space, for this
-  // team and for all teams without an entry. Thread-safe.
-  Result<Entry*> attach(const char* what, const TeamShape& shape) MEMSPAN_EXCLUDES(mutex_);
-  // For the first member on its node that has no space for a team on several nodes: the number of
-  // the barrier that fails because of that.
-  std::uint64_t count_failed_barrier(const TeamShape& shape) MEMSPAN_EXCLUDES(mutex_);
+  // The entry of the team of `shape` with that key, this process a member. Waits for the first
+  // member, which makes it when it gets here. kOutOfMemory on all members: the first one has no
+  // space, for this team and for all teams without an entry. Thread-safe.
+  Result<Entry*> attach(const char* what, const TeamShape& shape, std::uint64_t key)
+      MEMSPAN_EXCLUDES(mutex_);
+  // The team of an active set. All members make the same calls, so each finds it missing, or
+  // present, when the others do. The word `sync` must be 0. kInvalidArgument: it is not, the shape
+  // does not fit the job, or this process is not a member. Thread-safe; one set is used by one
+  // thread at a time.
+  Result<Team*> active_set(const char* what, const TeamShape& shape, const long* sync)
+      MEMSPAN_EXCLUDES(mutex_);
   // A team no longer uses the entry.
   static void detach(Entry& entry) { entry.users.fetch_sub(1, std::memory_order_seq_cst); }
 
@@ -67,16 +70,19 @@ class LocalTeams {
   Entry* make(const TeamShape& shape, std::uint64_t key) MEMSPAN_REQUIRES(mutex_);
   Entry* free_entry(Directory& mine) MEMSPAN_REQUIRES(mutex_);
   void take_back_unused(Directory& mine) MEMSPAN_REQUIRES(mutex_);
-  SyncArea area_at(std::uint64_t place, int members) const;
+  SyncArea area_at(std::uint64_t place, int members) const {
+    return {world_.internal_area(world_.rank()) + place, members};
+  }
 
   World& world_;
-  Mutex mutex_;  // of the threads that make entries
+  Mutex mutex_;  // of the threads that make entries or active sets
   // A team on several nodes.
   struct Past {
     int members = 0;
     std::uint64_t last_barrier = 0;  // before its area was taken back
   };
   std::unordered_map<std::uint64_t, Past> pasts_ MEMSPAN_GUARDED_BY(mutex_);  // by key
+  std::vector<std::unique_ptr<Team>> active_sets_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace memspan

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/lock.h"
 
-#include <bit>
-
-#include "node/wait.h"
-#include "pgas/atomic.h"
+#include "pgas/rma.h"
 
 namespace memspan::pgas {
 namespace {

@@ -14,9 +14,6 @@
 // All zero while the lock is free.
 #pragma once
 
-#include <cstdint>
-
-#include "core/status.h"
 #include "world/world.h"
 
 namespace memspan::pgas {

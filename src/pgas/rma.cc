@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/rma.h"
 
-#include <vector>
-
 namespace memspan::pgas {
 namespace {
-
-std::byte* advance(void* base, std::ptrdiff_t elements, std::size_t element_bytes) {
-  return static_cast<std::byte*>(base) + elements * static_cast<std::ptrdiff_t>(element_bytes);
-}
-
-const std::byte* advance(const void* base, std::ptrdiff_t elements, std::size_t element_bytes) {
-  return static_cast<const std::byte*>(base) +
-         elements * static_cast<std::ptrdiff_t>(element_bytes);
-}
 
 // Calls move(dest, source, bytes) for every block.
 template <typename Move>
 Status for_each_block(void* dest, const void* source, const Strides& strides,
                       std::size_t element_bytes, Move move) {
-  std::size_t block_bytes = strides.block * element_bytes;
+  const std::size_t block_bytes = strides.block * element_bytes;
+  const auto element = static_cast<std::ptrdiff_t>(element_bytes);
   for (std::size_t i = 0; i < strides.count; ++i) {
     auto block = static_cast<std::ptrdiff_t>(i);
-    MEMSPAN_TRY(move(advance(dest, block * strides.dest, element_bytes),
-                     advance(source, block * strides.source, element_bytes), block_bytes),
+    MEMSPAN_TRY(move(at(dest, block * strides.dest * element),
+                     at(source, block * strides.source * element), block_bytes),
                 "a strided transfer");
   }
   return Status::ok();
@@ -95,6 +85,54 @@ Status get_strided(const RouteTable& table, const Route& route, void* dest, cons
                      });
   complete_get();
   return status;
+}
+
+Status fence_links(const RouteTable& table) {
+  return table.operations == nullptr ? Status::ok() : table.operations->fence().annotate("fence");
+}
+
+Status quiet_links(const RouteTable& table) {
+  return table.operations == nullptr ? Status::ok() : table.operations->quiet().annotate("quiet");
+}
+
+bool has_links(const RouteTable& table) {
+  // A peer that is reached by a link is so for all regions.
+  for (std::uint32_t peer = 0; peer < table.peers; ++peer)
+    if (!table.heap.routes[peer].is_direct()) return true;
+  return false;
+}
+
+Status atomic_at(const RouteTable& table, const Route& route, const AtomicOp& op, const void* word,
+                 std::uint64_t* fetched) {
+  if (route.is_direct()) {
+    auto* target = route.address(static_cast<std::byte*>(const_cast<void*>(word)));
+    MEMSPAN_TRY(checked_atomic(target, op, fetched), "atomic");
+  } else {
+    MEMSPAN_TRY(route.link->atomic(*table.operations, op, table.place_of(route, word), fetched),
+                "atomic");
+  }
+  if (op.kind != AtomicKind::kFetch) route.notify();
+  return Status::ok();
+}
+
+Status signal(const RouteTable& table, const Route& route, std::uint64_t* signal,
+              std::uint64_t value, SignalOp op) {
+  if (!route.is_direct()) MEMSPAN_TRY(route.link->fence(*table.operations), "signal");
+  if (op == SignalOp::kSet)
+    return atomic<AtomicKind::kSet, std::uint64_t>(table, route, signal, value, 0, nullptr);
+  return atomic<AtomicKind::kAdd, std::uint64_t>(table, route, signal, value, 0, nullptr);
+}
+
+Status put_signal_by_link(const RouteTable& table, const PutSignalRoutes& routes, void* dest,
+                          const void* source, std::size_t bytes, std::uint64_t* word,
+                          std::uint64_t value, SignalOp op) {
+  const RemotePlace word_at = table.place_of(routes.signal, word);
+  const RemotePlace data_at = bytes != 0 ? table.place_of(routes.data, dest) : word_at;
+  MEMSPAN_TRY(
+      routes.signal.link->put_signal(*table.operations, data_at, source, bytes, word_at, value, op),
+      "put_signal");
+  routes.signal.notify();
+  return Status::ok();
 }
 
 }  // namespace memspan::pgas

@@ -3,66 +3,61 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <atomic>
-#include <new>
+#include <iterator>
 
-#include "core/caught.h"
 #include "core/environment.h"
 #include "core/remedy.h"
+#include "core/thread.h"
 #include "device/host/copy.h"
 #include "memory/budget.h"
-#include "pgas/allocation_steps.h"
-#include "pgas/call_signature.h"
 
 namespace memspan::pgas {
 namespace {
 
+// The requests that the processes of a job compare when they allocate together.
+enum class Step : std::uint64_t {
+  kAllocate = 1,
+  kFree,
+  kReallocate,
+  kCommit,
+  kAllocateOnDevice,
+  kFreeOnDevice
+};
+
+// The request of one process: the step, and two numbers that describe it.
+struct Request {
+  Step step;
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+};
+
+// The own failure, which says most, otherwise the failure of all.
+Status worse(const Status& own, const Status& all) {
+  return own.is_ok() ? all : own;
+}
+
+// By Step: the call, and the names of the two numbers of its Request.
+constexpr const char* kStepTexts[][3] = {
+    {"another call", "", ""},
+    {"an allocation", "the size", "the alignment"},
+    {"a free", "the block's offset", "the memory still needed"},
+    {"a reallocation", "the block's offset", "the new size"},
+    {"a commit", "the size", "the memory still needed"},
+    {"an allocation in memory of a device (MEMSPAN_DEVICE)", "the size", "the alignment"},
+    {"a free of memory of a device", "the block's offset", "the memory still needed"},
+};
+
 const char* step_name(std::uint64_t step) {
-  switch (static_cast<Step>(step)) {
-    case Step::kAllocate:
-      return "an allocation";
-    case Step::kFree:
-      return "a free";
-    case Step::kReallocate:
-      return "a reallocation";
-    case Step::kCommit:
-      return "a commit";
-    case Step::kAllocateOnDevice:
-      return "an allocation in memory of a device (MEMSPAN_DEVICE)";
-    case Step::kFreeOnDevice:
-      return "a free of memory of a device";
-  }
-  return "another call";
+  return kStepTexts[step < std::size(kStepTexts) ? step : 0][0];
 }
 
-// The names of the two numbers of a Request.
-const char* first_name(Step step) {
-  return step == Step::kFree || step == Step::kFreeOnDevice || step == Step::kReallocate
-             ? "the block's offset"
-             : "the size";
-}
-const char* second_name(Step step) {
-  switch (step) {
-    case Step::kAllocate:
-    case Step::kAllocateOnDevice:
-      return "the alignment";
-    case Step::kReallocate:
-      return "the new size";
-    case Step::kFree:
-    case Step::kFreeOnDevice:
-    case Step::kCommit:
-      break;
-  }
-  return "the memory still needed";
-}
-
-}  // namespace
-
+// Compares the requests of all, and how they went (ok, or a Code): kInvalidArgument when they
+// differ, else the first code that is not ok.
 Status agree(Team& team, const char* what, const Request& mine, Code outcome) {
+  const auto& texts = kStepTexts[static_cast<std::size_t>(mine.step)];
   const SignatureField fields[] = {{"the call", static_cast<std::uint64_t>(mine.step), step_name},
-                                   {first_name(mine.step), mine.first},
-                                   {second_name(mine.step), mine.second}};
+                                   {texts[1], mine.first},
+                                   {texts[2], mine.second}};
   const std::uint64_t words[] = {fields[0].value, mine.first, mine.second,
                                  static_cast<std::uint64_t>(outcome)};
   MEMSPAN_PASS(team.barrier(what, words, 4));
@@ -72,8 +67,6 @@ Status agree(Team& team, const char* what, const Request& mine, Code outcome) {
       return {static_cast<Code>(team.word(member, 3)), fmt::format("it failed on PE {}", member)};
   return Status::ok();
 }
-
-namespace {
 
 // How the PEs of a node take the memory of a block.
 enum class CommitPlan : std::uint32_t {
@@ -153,6 +146,14 @@ Status no_room(const SymmetricHeap& heap, std::size_t bytes, std::size_t alignme
                       heap.allocator().largest_free(), kHeapFull)};
 }
 
+Status no_room(const DeviceHeap& heap, std::size_t bytes) {
+  return {Code::kOutOfMemory,
+          fmt::format("{} bytes do not fit the symmetric heap of {} bytes in memory of {} ({} in "
+                      "use, largest free piece {}); MEMSPAN_DEVICE_HEAP_SIZE sets its size",
+                      bytes, heap.bytes(), heap.device().name(), heap.allocator().bytes_in_use(),
+                      heap.allocator().largest_free())};
+}
+
 }  // namespace
 
 Result<void*> allocate(Team& world_team, const char* what, std::size_t bytes,
@@ -212,6 +213,52 @@ Result<void*> reallocate(Team& world_team, const char* what, void* pointer, std:
   heap.free(pointer);
   world_team.world().tell_heap_use();
   return moved;
+}
+
+Result<void*> allocate_on_device(Team& world_team, const char* what, std::size_t bytes,
+                                 std::size_t alignment) {
+  World& world = world_team.world();
+  const Request request{Step::kAllocateOnDevice, bytes, alignment};
+  if (world.device_heap() == nullptr) {
+    // All are in the same call, or the texts below would be taken for something else.
+    MEMSPAN_PASS(agree(world_team, what, request, Code::kOk));
+    MEMSPAN_PASS(world.make_device_heap(exchange_by_barriers(world_team, what)));
+    // Kernels of the device store there without a bell.
+    world.waiting().has_threads = true;
+  }
+  DeviceHeap& heap = *world.device_heap();
+  std::byte* const block = heap.allocate(bytes, alignment);
+  const Status own = block != nullptr ? Status::ok() : no_room(heap, bytes);
+  const Status all = worse(own, agree(world_team, what, request, own.code()));
+  if (all.is_ok()) return static_cast<void*>(block);
+  if (block != nullptr) heap.free(block);
+  return all;
+}
+
+Status clear_on_device(Team& world_team, void* pointer, std::size_t bytes) {
+  Device& device = world_team.world().device_heap()->device();
+  const std::vector<std::byte> zeros(std::min(bytes, std::size_t{1} << 20));
+  for (std::size_t done = 0; done < bytes; done += zeros.size())
+    MEMSPAN_TRY(device.copy(static_cast<std::byte*>(pointer) + done, zeros.data(),
+                            std::min(zeros.size(), bytes - done)),
+                "clearing symmetric memory of a device");
+  return Status::ok();
+}
+
+Status free_on_device(Team& world_team, const char* what, void* pointer) {
+  DeviceHeap* const heap = world_team.world().device_heap();
+  const bool is_block = heap != nullptr && heap->has_block(pointer);
+  const Status own =
+      is_block ? Status::ok()
+               : Status(Code::kInvalidArgument,
+                        fmt::format("{} is not the start of an allocated symmetric block in memory "
+                                    "of a device",
+                                    pointer));
+  const std::uint64_t offset =
+      is_block ? static_cast<std::uint64_t>(static_cast<std::byte*>(pointer) - heap->base()) : 0;
+  MEMSPAN_PASS(worse(own, agree(world_team, what, {Step::kFreeOnDevice, offset, 0}, own.code())));
+  heap->free(pointer);
+  return Status::ok();
 }
 
 }  // namespace memspan::pgas

@@ -18,7 +18,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 
 #include "core/cpu.h"

@@ -4,15 +4,22 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <utility>
-#include <vector>
 
 #include "core/check.h"
-#include "node/wait.h"
-#include "pgas/call_signature.h"
+#include "core/remedy.h"
 
 namespace memspan {
+
+MEMSPAN_REMEDY(kCallsDiffer, "calls-differ",
+               "All members must make the same collective calls with the same arguments.",
+               "Look for a branch or a size that depends on the rank. SHMEM_DEBUG=1 checks more.");
+
 namespace {
+
+std::string text_of(const SignatureField& field, std::uint64_t value) {
+  if (field.describe != nullptr) return field.describe(value);
+  return std::to_string(static_cast<std::int64_t>(value));
+}
 
 // Up to this many members on as many cores, every member reads every flag, with the latency of one
 // line. Beyond that, or if cores are shared, all look at one counter and one line.
@@ -22,7 +29,47 @@ constexpr int kMostByAllToAllFlags = 8;
 // know it unasked.
 constexpr std::uint64_t kWorldAreaOffset = 0;
 
+constexpr std::size_t kBytesOfBarrier = kPayloadWords * sizeof(std::uint64_t);
+
+Result<std::vector<std::string>> gather_texts(Team& team, const char* what, std::string mine) {
+  mine.resize(std::min(mine.size(), kMostTextBytes));
+  const std::uint64_t length = mine.size();
+  MEMSPAN_PASS(team.barrier(what, &length, 1));
+  std::vector<std::string> all;
+  std::size_t longest = 0;
+  for (int member = 0; member < team.size(); ++member) {
+    all.emplace_back(std::min<std::uint64_t>(team.word(member, 0), kMostTextBytes), '\0');
+    longest = std::max(longest, all.back().size());
+  }
+  for (std::size_t done = 0; done < longest; done += kBytesOfBarrier) {
+    std::uint64_t words[kPayloadWords] = {};
+    if (done < mine.size())
+      std::memcpy(words, mine.data() + done, std::min(mine.size() - done, kBytesOfBarrier));
+    MEMSPAN_PASS(team.barrier(what, words, kPayloadWords));
+    for (int member = 0; member < team.size(); ++member) {
+      std::string& text = all[member];
+      for (int i = 0; i < kPayloadWords; ++i) words[i] = team.word(member, i);
+      if (done < text.size())
+        std::memcpy(text.data() + done, words, std::min(text.size() - done, kBytesOfBarrier));
+    }
+  }
+  return all;
+}
+
 }  // namespace
+
+Status compare_signatures(std::span<const SignatureField> mine,
+                          std::span<const std::uint64_t> words, int peer,
+                          const SignatureScope& scope) {
+  for (std::size_t i = 0; i < mine.size(); ++i)
+    if (words[i] != mine[i].value)
+      return {Code::kInvalidArgument,
+              fmt::format("{} is {} here and {} on {} {}; all members of a {} make the same calls "
+                          "in the same order and give the same{}",
+                          mine[i].name, text_of(mine[i], mine[i].value), text_of(mine[i], words[i]),
+                          scope.peer, peer, scope.all, kCallsDiffer)};
+  return Status::ok();
+}
 
 Status check_shape(const TeamShape& shape, int parent_size) {
   auto in_parent = [&](std::int64_t member) { return member >= 0 && member < parent_size; };
@@ -95,22 +142,13 @@ void Team::move_to(std::uint64_t place) {
   catch_up();
 }
 
-// The sequence continues from the area, in which no broadcast is under way: a process may leave a
-// job and join it again, and have several local teams of the same members.
-void Team::catch_up() {
-  sequence_ = entered_ = area_.last_barrier_of(index_);
-}
-
 Status Team::prepare_local(const char* what) {
   MEMSPAN_PASS(broken_);
   if (entry_ != nullptr) {
     catch_up();
     return Status::ok();
   }
-  Result<LocalTeams::Entry*> entry = local_teams_->attach(what, shape_);
-  if (entry.code() == Code::kOutOfMemory && nodes_ && is_node_leader())
-    tell_no_room(world_, shape_, id_, local_teams_->count_failed_barrier(shape_));
-  MEMSPAN_TRY_ASSIGN(entry_, std::move(entry), "making the team");
+  MEMSPAN_TRY_ASSIGN(entry_, local_teams_->attach(what, shape_, id_), "making the team");
   move_to(entry_->place.load(std::memory_order_relaxed));
   return Status::ok();
 }
@@ -189,6 +227,10 @@ Status Team::destroy(const char* what) {
       }));
   world_.free_internal(area_offset_);
   return Status::ok();
+}
+
+Exchange exchange_by_barriers(Team& team, const char* what) {
+  return [&team, what](const std::string& mine) { return gather_texts(team, what, mine); };
 }
 
 }  // namespace memspan

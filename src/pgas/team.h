@@ -5,19 +5,61 @@
 // nodes' first members exchange by messages what was gathered there (team_nodes.h).
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <vector>
-
-#include "core/status.h"
 #include "pgas/local_teams.h"
-#include "pgas/sync_area.h"
-#include "pgas/team_nodes.h"
-#include "world/team_shape.h"
-#include "world/world.h"
 
 namespace memspan {
+
+// The values that all members of a team must give equally in a call. They travel with a barrier, so
+// that a mistake is found before data moves. The message names the value and both sides.
+//
+// Callers carry the values in their own words (packed ones, a barrier's payload) and give them here
+// as fields to compare. Messages name a peer "PE 3" of a job or "member 3" of a group.
+
+extern const char kCallsDiffer[];  // the end of a message (core/remedy.h)
+
+// A value.
+struct SignatureField {
+  const char* name;  // "PE_root"
+  std::uint64_t value = 0;
+  // The meaning of the number for a person; null: it is shown as a number with a sign.
+  const char* (*describe)(std::uint64_t value) = nullptr;
+};
+
+// How messages name a peer and all callers.
+struct SignatureScope {
+  const char* peer = "PE";
+  const char* all = "team";
+};
+
+// `words` are what `peer` gave for the fields `mine`, in the same order. kInvalidArgument for the
+// first that differs: "PE_root is 1 here and 2 on PE 3; ...".
+Status compare_signatures(std::span<const SignatureField> mine,
+                          std::span<const std::uint64_t> words, int peer,
+                          const SignatureScope& scope = {});
+
+inline constexpr std::size_t kMostSignatureFields = 8;
+
+// The first member of `team` whose first payload words of the barrier just over are not `mine`; -1
+// if all have given the same. If any two members differ, every member finds a different one.
+template <typename Team>
+int find_different(const Team& team, std::span<const std::uint64_t> mine) {
+  for (int member = 0; member < team.size(); ++member)
+    for (std::size_t i = 0; i < mine.size(); ++i)
+      if (team.word(member, static_cast<int>(i)) != mine[i]) return member;
+  return -1;
+}
+
+// Compares `mine` with what every member of `team` gave as the first payload words of the barrier
+// just over. Any two that differ make all members fail.
+template <typename Team>
+Status compare_with_all(const Team& team, std::span<const SignatureField> mine) {
+  std::uint64_t words[kMostSignatureFields];
+  for (std::size_t i = 0; i < mine.size(); ++i) words[i] = mine[i].value;
+  const int other = find_different(team, std::span(words, mine.size()));
+  if (other < 0) return Status::ok();
+  for (std::size_t i = 0; i < mine.size(); ++i) words[i] = team.word(other, static_cast<int>(i));
+  return compare_signatures(mine, {words, mine.size()}, team.peer_of(other));
+}
 
 enum class CollectiveKind : std::uint8_t {
   kBroadcast = 1,
@@ -112,13 +154,12 @@ class Team {
   // Collective: returns when all members have entered it; their earlier stores are then visible.
   // After a kTimeout, which names the missing members, or a kPeerLost the members are out of step,
   // and every later barrier fails in the same way.
-  Status barrier(const char* what);
+  // Carries up to kPayloadWords words of each member, readable through word() until this process's
+  // next barrier.
+  Status barrier(const char* what, const std::uint64_t* words = nullptr, int count = 0);
   // Instead of a barrier that this member cannot enter: it is out of step from now on, because of
   // `why`, which is returned.
   Status give_up(Status why) { return broken_ = std::move(why); }
-  // As barrier(), carrying up to kPayloadWords words of each member, readable through word() until
-  // this process's next barrier.
-  Status barrier(const char* what, const std::uint64_t* words, int count);
   // As barrier(), carrying up to kSignatureWord words. kInvalidArgument: the next member gave
   // something else than `mine`, or is in another call. If members differ, at least one gets that.
   Status barrier_checked(const char* what, const CollectiveSignature& mine,
@@ -150,7 +191,9 @@ class Team {
   Team(World& world, const TeamShape& shape);
   void move_to(std::uint64_t place);
   Status prepare_local(const char* what);
-  void catch_up();
+  // The sequence continues from the area, in which no broadcast is under way: a process may leave a
+  // job and join it again, and have several local teams of the same members.
+  void catch_up() { sequence_ = entered_ = area_.last_barrier_of(index_); }
   Status await_entered(const char* what, std::uint64_t sequence);
   // Waits until the next barrier's line or buffer, one of so many, is no longer read.
   Status await_turn(const char* what, std::uint64_t turns) {
@@ -161,7 +204,7 @@ class Team {
   Status explain(const Status& status, std::uint64_t sequence) const;
   Status explain_difference(std::uint64_t mine, std::uint64_t other, int member) const;
 
-  bool is_alive(int member) const;
+  bool is_alive(int member) const { return is_alive_peer(peer_of(member)); }
   bool has_entered(int member, std::uint64_t sequence) const {
     return area_.line(member, sequence).sequence.load(std::memory_order_acquire) >= sequence;
   }
@@ -171,9 +214,8 @@ class Team {
   // The first member that has not entered a barrier, gone or not; -1 when all have.
   int first_absent(std::uint64_t sequence) const;
   int missing_from_counter(std::uint64_t sequence) const;
-  int missing_on_node(std::uint64_t sequence) const;
   // first_lost() among the members.
-  int first_lost_of(int missing) const;
+  int first_lost_of(int missing) const { return first_lost(world_, shape_, missing); }
   void publish(const std::uint64_t* words, int count, std::uint64_t sequence);
   void clear_words_of_earlier_barriers(int from, std::uint64_t sequence);
   Status barrier_by_all_to_all_flags(const char* what, std::uint64_t sequence);
@@ -223,5 +265,11 @@ class Team {
 
 // kInvalidArgument, naming the reason, when `shape` does not fit a parent of `parent_size`.
 Status check_shape(const TeamShape& shape, int parent_size);
+
+// An all-gather of short texts among the members, by the words that the barriers of `team` carry:
+// for what is done once in a job. Longer texts are cut. `what` names the call in messages; both
+// must outlive it. One thread at a time.
+inline constexpr std::size_t kMostTextBytes = 2048;
+Exchange exchange_by_barriers(Team& team, const char* what);
 
 }  // namespace memspan

@@ -4,11 +4,7 @@
 // Afterwards words and eager buffers of all members can be read as on one node.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
-
 #include "device/host/copy.h"
-#include "node/wait.h"
 #include "pgas/team.h"
 
 namespace memspan {
@@ -40,7 +36,7 @@ Status Team::barrier_among_nodes(const char* what, std::uint64_t sequence) {
   if (status.is_ok()) return Status::ok();
   // Members with a deadline, and members that learn of an exit, find out by themselves.
   if (status.code() != Code::kTimeout && status.code() != Code::kUnavailable) {
-    int lost = missing_on_node(sequence);
+    int lost = missing_from_flags(sequence);
     for (int member = 0; lost < 0 && member < size(); ++member)
       if (!is_alive(member)) lost = peer_of(member);
     lost = first_lost_of(lost);
@@ -60,7 +56,7 @@ Status Team::follow_leader(const char* what, std::uint64_t sequence) {
       world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
       [&] { return is_over() || header.failure.load(std::memory_order_acquire) != 0; },
       Needs{[&] {
-              int missing = missing_on_node(sequence);
+              int missing = missing_from_flags(sequence);
               if (missing < 0 && world_.waiting().is_gone(leader)) missing = leader;
               return first_lost_of(missing);
             },
@@ -98,7 +94,7 @@ Status Team::gather_near(const char* what, std::uint64_t sequence) {
         world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
         [&] { return has_entered(member, sequence); },
         Needs{[&] {
-                int missing = missing_on_node(sequence);
+                int missing = missing_from_flags(sequence);
                 // A member of another node that is gone may have entered, but then the others of
                 // its node have not got past this barrier: it fails for all.
                 for (int other = 0; missing < 0 && other < size(); ++other)
@@ -108,13 +104,6 @@ Status Team::gather_near(const char* what, std::uint64_t sequence) {
               },
               [&] { return peer_of(member); }}));
   return Status::ok();
-}
-
-int Team::missing_on_node(std::uint64_t sequence) const {
-  for (const int member : nodes_->near())
-    if (world_.waiting().is_gone(peer_of(member)) && !has_entered(member, sequence))
-      return peer_of(member);
-  return -1;
 }
 
 // Depends on the member's signature: a broadcast's members read only the root's buffer. Elements

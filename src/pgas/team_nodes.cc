@@ -3,12 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
-#include <optional>
-
-#include "core/clock.h"
-#include "node/wait.h"
 
 namespace memspan {
 namespace {
@@ -72,7 +67,7 @@ class LeaderRound {
         count_(place.nodes.count()),
         take_(take),
         blocks_(static_cast<std::size_t>(count_)) {
-    blocks_[static_cast<std::size_t>(nodes_.mine())] = mine;
+    blocks_[nodes_.mine()] = mine;
   }
 
   Status run() {
@@ -93,9 +88,7 @@ class LeaderRound {
 
  private:
   int node_at(int distance) const { return (nodes_.mine() + distance + count_) % count_; }
-  const Block& block_at(int distance) const {
-    return blocks_[static_cast<std::size_t>(node_at(distance))];
-  }
+  const Block& block_at(int distance) const { return blocks_[node_at(distance)]; }
   int leader_of(int node) const { return place_.shape.peer_of(nodes_.leader(node)); }
 
   // Sends the blocks of this node and of the `number - 1` next ones.
@@ -234,13 +227,12 @@ int first_near_member(const World& world, const TeamShape& shape) {
 
 int first_lost(const World& world, const TeamShape& shape, int missing) {
   if (missing < 0) return -1;
-  FirstLost first(world.segment());
-  first.add(missing);
+  int first = missing;
   for (int member = 0; member < shape.size; ++member)
     if (const int peer = shape.peer_of(member);
         world.segment().peer(peer).death.load(std::memory_order_acquire) != 0)
-      first.add(peer);
-  return first.rank();
+      first = earlier_lost(world.segment(), first, peer);
+  return first;
 }
 
 Status LeaderExchange::run(

@@ -11,11 +11,8 @@
 // then shrink the new team, the latter call again for the old one. So these keep the new team,
 // propose in both, and take proposals of both. A member that has not taken the proposal looks only
 // at the old team, but then the barrier has succeeded nowhere.
-#include <cstring>
-#include <utility>
-#include <vector>
 
-#include "node/wait.h"
+#include "core/bytes.h"
 #include "pgas/team.h"
 
 namespace memspan {
@@ -51,38 +48,28 @@ struct Team::Living {
   Id id = 0;               // of the new team; 0: that of the area that is about to be made
   std::vector<int> peers;  // in the order of the old team
 
-  std::size_t bytes() const { return sizeof id + (1 + peers.size()) * sizeof(int); }
-  // From the begin of this to the area.
-  std::size_t room() const {
-    return (bytes() + kFalseSharingRange - 1) / kFalseSharingRange * kFalseSharingRange;
+  static std::size_t bytes_for(std::size_t peers) {
+    return sizeof(std::uint64_t) + (1 + peers) * sizeof(std::uint32_t);
   }
-  std::vector<std::byte> encode() const {
-    std::vector<std::byte> all(bytes());
-    const int count = static_cast<int>(peers.size());
-    std::memcpy(all.data(), &id, sizeof id);
-    std::memcpy(all.data() + sizeof id, &count, sizeof count);
-    std::memcpy(all.data() + sizeof id + sizeof count, peers.data(), peers.size() * sizeof(int));
-    return all;
+  // From the begin of this to the area.
+  std::size_t room() const { return align_up(bytes_for(peers.size()), kFalseSharingRange); }
+  std::string encode() const {
+    ByteWriter out;
+    out.u64(id);
+    out.u32(static_cast<std::uint32_t>(peers.size()));
+    for (const int peer : peers) out.u32(static_cast<std::uint32_t>(peer));
+    return out.take();
   }
   // nullopt: there are not as many bytes as it needs, or too many peers.
-  static std::optional<Living> decode(const std::byte* bytes, std::size_t most, int members) {
-    Living living;
-    int count = 0;
-    if (most < living.bytes()) return std::nullopt;
-    std::memcpy(&living.id, bytes, sizeof living.id);
-    std::memcpy(&count, bytes + sizeof living.id, sizeof count);
-    if (count < 1 || count > members) return std::nullopt;
-    living.peers.resize(static_cast<std::size_t>(count));
-    if (most < living.bytes()) return std::nullopt;
-    std::memcpy(living.peers.data(), bytes + sizeof living.id + sizeof count,
-                living.peers.size() * sizeof(int));
-    return living;
+  static std::optional<Living> decode(std::string_view bytes, int members) {
+    ByteReader in(bytes);
+    Living living{in.u64(), {}};
+    const std::uint32_t count = in.u32();
+    if (count < 1 || count > static_cast<std::uint32_t>(members)) return std::nullopt;
+    for (std::uint32_t i = 0; i < count; ++i) living.peers.push_back(static_cast<int>(in.u32()));
+    return in.is_ok() ? std::optional(std::move(living)) : std::nullopt;
   }
 };
-
-bool Team::is_alive(int member) const {
-  return is_alive_peer(peer_of(member));
-}
 
 bool Team::is_alive_peer(int peer) const {
   // Its number among the deaths, which is set after the count of all: the number implies the count.
@@ -102,7 +89,7 @@ Status Team::propose(Living& living) {
   if (living.id == 0) living.id = id_of(world_.rank(), *place);
   std::byte* const made = world_.internal_area(world_.rank()) + *place;
   std::memset(static_cast<void*>(made + living.room()), 0, SyncArea::bytes_for(members));
-  const std::vector<std::byte> bytes = living.encode();
+  const std::string bytes = living.encode();
   std::memcpy(made, bytes.data(), bytes.size());
   // Counted after the look at the living. So a proposal may claim to know more than it does, and
   // then fails, but a member that knows as much as it does never waits for another.
@@ -121,7 +108,7 @@ Status Team::propose_living() {
   for (int member = 0; member < size(); ++member)
     if (is_alive(member)) living.peers.push_back(peer_of(member));
   MEMSPAN_PASS(propose(living));
-  const std::vector<std::byte> bytes = living.encode();
+  const std::string bytes = living.encode();
   for (int node = 0; nodes_ && node < nodes_->count(); ++node) {
     if (node == nodes_->mine()) continue;
     for (const int member : nodes_->members(node)) {
@@ -129,7 +116,7 @@ Status Team::propose_living() {
       // If it dies now, its death ends what follows.
       for (const Team* const team : shrinking())
         (void)world_.messages().send(peer_of(member), {MessageKind::kBarrier, team->id_, kProposal},
-                                     bytes);
+                                     std::as_bytes(std::span(bytes)));
       break;
     }
   }
@@ -141,7 +128,8 @@ std::optional<Team::Living> Team::proposal_of(int maker) {
   for (const Team* const team : shrinking())
     while (const auto bytes =
                world_.messages().poll(maker, {MessageKind::kBarrier, team->id_, kProposal})) {
-      auto living = Living::decode(bytes->data(), bytes->size(), size());
+      auto living =
+          Living::decode({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, size());
       if (!living) continue;
       bool has_self = false;
       bool can_be = true;
@@ -191,9 +179,10 @@ Result<std::unique_ptr<Team>> Team::shrink(const char* what) {
   } while (status.code() == Code::kPeerLost);
   MEMSPAN_PASS(status);
   // Its maker knew at most as many members.
+  const auto* const told =
+      reinterpret_cast<const char*>(world_.internal_area(proposal.maker) + proposal.place);
   const auto living =
-      Living::decode(world_.internal_area(proposal.maker) + proposal.place,
-                     sizeof(Id) + (1 + static_cast<std::size_t>(size())) * sizeof(int), size());
+      Living::decode({told, Living::bytes_for(static_cast<std::size_t>(size()))}, size());
   if (!living) return Status(Code::kInternal, "a malformed proposal of a team");
   auto team = at(world_, TeamShape::of(living->peers), proposal.place + living->room(), living->id);
   Status met = team->barrier(what);

@@ -2,8 +2,9 @@
 #include "store/authentication.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 
-#include <utility>
+#include "net/tcp.h"
 
 namespace memspan {
 
@@ -13,6 +14,15 @@ Status check_store_job(const TlsContext& own, const ByteChannel& store, const st
   if (!named || wanted.empty() || named->job == wanted) return Status::ok();
   return {Code::kAuth, fmt::format("the store's certificate names the job \"{}\", not \"{}\"",
                                    named->job, wanted)};
+}
+
+Result<std::unique_ptr<ByteChannel>> adopt_channel(Fd socket) {
+  int type = 0;
+  socklen_t length = sizeof type;
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM)
+    return Status(Code::kInvalidArgument, "the descriptor is not a stream socket");
+  tune_connection(socket.get());
+  return make_plain_channel(std::move(socket));
 }
 
 Result<StoreAuthentication> StoreAuthentication::make(const StoreSecurity& security,
@@ -65,30 +75,25 @@ Status StoreAuthentication::check(SessionId from, const StoreHello& hello,
   if (tls_ != nullptr && from < trusted_since_)
     if (Status status = tls_->accepts(stream); !status.is_ok())
       return {Code::kAuth, "the certificate is not good any more: " + status.message()};
-  auto named = stream.identity();
-  if (!named.is_ok()) return named.status();
-  if (*named) MEMSPAN_PASS(bind(hello, **named, member));
+  MEMSPAN_PASS_ASSIGN(auto named, stream.identity());
+  // A certificate that names a member decides its identity. If the store knows no job, take_rank()
+  // checks the named one against the scope.
+  if (named) {
+    if (hello.rank >= 0 && named->rank != hello.rank)
+      return {Code::kAuth, fmt::format("the certificate names rank {}, the member claims {}",
+                                       named->rank, hello.rank)};
+    const std::string& job = job_.empty() ? hello.job : job_;
+    if (!job.empty() && named->job != job)
+      return {Code::kAuth,
+              fmt::format("the certificate names the job \"{}\", not \"{}\"", named->job, job)};
+    member.rank = named->rank;
+    if (job_.empty()) member.job = named->job;
+  }
   if (!job_.empty() && !hello.job.empty() && hello.job != job_)
     return {Code::kInvalidArgument,
             fmt::format("this store serves the job \"{}\", not \"{}\"", job_, hello.job)};
   if (hello.epoch != 0 && hello.epoch != epoch)
     return {Code::kStale, "this is another store than before"};
-  return Status::ok();
-}
-
-// A certificate that names a member decides its identity. If the store knows no job, take_rank()
-// checks the named one against the scope.
-Status StoreAuthentication::bind(const StoreHello& hello, const StreamIdentity& named,
-                                 StoreState::Member& member) const {
-  if (hello.rank >= 0 && named.rank != hello.rank)
-    return {Code::kAuth, fmt::format("the certificate names rank {}, the member claims {}",
-                                     named.rank, hello.rank)};
-  const std::string& job = job_.empty() ? hello.job : job_;
-  if (!job.empty() && named.job != job)
-    return {Code::kAuth,
-            fmt::format("the certificate names the job \"{}\", not \"{}\"", named.job, job)};
-  member.rank = named.rank;
-  if (job_.empty()) member.job = named.job;
   return Status::ok();
 }
 

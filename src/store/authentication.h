@@ -3,15 +3,6 @@
 // certificate.
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
-
-#include "core/fd.h"
-#include "core/status.h"
-#include "net/byte_channel.h"
-#include "net/endpoint.h"
-#include "net/security.h"
 #include "net/tls.h"
 #include "store/host_secret.h"
 #include "store/state.h"
@@ -22,6 +13,9 @@ namespace memspan {
 // member's own certificate or, if that names none, than `job` (empty: any). A member of one job may
 // not host the store of another one.
 Status check_store_job(const TlsContext& own, const ByteChannel& store, const std::string& job);
+
+// For a connected stream socket whose two ends are known: without TLS.
+Result<std::unique_ptr<ByteChannel>> adopt_channel(Fd socket);
 
 // One thread at a time. Move-only.
 class StoreAuthentication {
@@ -54,8 +48,6 @@ class StoreAuthentication {
 
  private:
   explicit StoreAuthentication(std::string job) : job_(std::move(job)) {}
-  Status bind(const StoreHello& hello, const StreamIdentity& named,
-              StoreState::Member& member) const;
 
   StoreSecurity::Kind kind_ = StoreSecurity::Kind::kPlain;
   std::optional<HostSecret> published_;

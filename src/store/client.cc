@@ -6,367 +6,462 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <utility>
+#include <cerrno>
+#include <chrono>
+#include <new>
+#include <thread>
 
 #include "core/interrupt.h"
 #include "core/log.h"
-#include "core/remedy.h"
-#include "net/tcp.h"
-#include "net/tls.h"
-#include "store/authentication.h"
-#include "store/client_connection.h"
-#include "store/host_secret.h"
-#include "store/notice.h"
+#include "core/thread.h"
 
 namespace memspan {
 namespace {
 
-// Pauses between attempts. A store that starts with this process is found at once; a much later one
-// gets a few attempts a second from each member.
-constexpr int kFirstPauseMs = 5;
-constexpr int kLongestPauseMs = 200;
+// Number of pings within the silence limit.
+constexpr int kPingsInSilence = 4;
+// The welcome travels through the same table as the answers, under an id that no request has.
+constexpr std::uint64_t kWelcomeId = kFarewellId;
+// Long enough for an answer that left the store in time, short compared with any timeout in use.
+constexpr Duration kAnswerGrace = std::chrono::seconds(1);
+constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
 
-void pause(int ms, const Deadline& deadline) {
-  const Deadline next = until_next_look(deadline.within(std::chrono::milliseconds(ms)));
-  static_cast<void>(::poll(nullptr, 0, std::max(next.remaining_poll_ms(), 0)));
+Status store_lost(std::string because) {
+  return {Code::kStoreLost, std::move(because)};
 }
 
-// No process listens yet, or the listener has ended: another attempt may find the store.
-bool may_come_later(Code code) {
-  return code == Code::kUnavailable || code == Code::kStoreLost || code == Code::kTimeout;
+std::uint32_t timeout_ms(const Deadline& deadline) {
+  if (deadline.is_never()) return kNoTimeout;
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(deadline.remaining()).count();
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(ms, kNoTimeout - 1));
 }
 
-// For one of several addresses, before the next one is tried.
-constexpr Duration kPlacePatience = std::chrono::seconds(1);
-// For a member or a store on another host.
-constexpr Duration kSilenceElsewhere = std::chrono::seconds(3);
+Deadline with_grace(const Deadline& deadline) {
+  if (deadline.is_never()) return deadline;
+  return Deadline::after(deadline.remaining() + kAnswerGrace);
+}
 
-constexpr std::string_view kThreeWays =
-    "the store is on another host and nothing protects the connection; give every member the same "
-    "secret (MEMSPAN_JOB_SECRET_FILE), or certificates (shmem_set_conf_store_tls(true, tls_info, "
-    "length)), or say that it shall be plain (shmem_set_conf_store_tls(false, NULL, 0))";
-MEMSPAN_REMEDY(kUnprotected, "store-unprotected",
-               "Without a secret or certificates, the whole network could change the connection.",
-               "Copy one secret to all hosts (openssl rand -hex 32 > FILE; chmod 600 FILE) and set "
-               "MEMSPAN_JOB_SECRET_FILE to it, or use certificates: docs/secure.md.");
-MEMSPAN_REMEDY(kStoreRefuses, "store-secret-differs",
-               "A process listens with another secret, another user or other TLS settings.",
-               "Give the store and all members one user and the same secret or certificates.");
-MEMSPAN_REMEDY(
-    kNoStore, "no-store",
-    "No process answers at the address: it has not started or ended, or a firewall drops packets.",
-    "Start the store (memspan-store, rank 0), and test the address with `nc -vz HOST PORT`. The "
-    "variables of torchrun put it at MASTER_PORT + 11.");
-
-// On one host, a live connection proves enough.
-std::uint32_t silence_ms(const StoreAccess& access, int socket) {
-  const Duration silence =
-      access.silence.value_or(has_local_peer(socket) ? Duration::zero() : kSilenceElsewhere);
-  return static_cast<std::uint32_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(silence).count());
+// Tries again while memory is short, for up to a tenth of a second. `step` may be done again after
+// std::bad_alloc.
+template <typename Step>
+void patiently(const Step& step) {
+  constexpr int kTries = 10;
+  constexpr auto kPause = std::chrono::milliseconds(10);
+  for (int left = kTries; left > 1; --left) {
+    try {
+      return step();
+    } catch (const std::bad_alloc&) {
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+  step();
 }
 
 }  // namespace
 
-// Repeated attempts to reach a store.
-class StoreClient::Attempts {
- public:
-  explicit Attempts(const StoreAccess& access) : access_(access) {}
-
-  // Reads the files that all attempts share.
-  Status prepare() {
-    const auto& security = access_.security;
-    if (security.kind == StoreSecurity::Kind::kSecret) return use_secret(security.secret);
-    if (security.kind != StoreSecurity::Kind::kCertificates) return Status::ok();
-    MEMSPAN_TRY_ASSIGN(
-        tls_, TlsContext::from_certificates(TlsContext::Side::kClient, security.certificates),
-        "setting up TLS");
-    return Status::ok();
-  }
-
-  // Tries the addresses in order. Prefers a failure after which a retry may succeed. Each address
-  // has until `opening` to shake hands.
-  Result<std::unique_ptr<StoreClient>> attempt(const Deadline& opening, const Deadline& deadline) {
-    if (access_.before_attempt) access_.before_attempt();
-    const auto& places = access_.endpoint.endpoints;
-    Status last;
-    for (const Endpoint& place : places) {
-      auto client = attempt_at(place, places.size() == 1 ? opening : opening.within(kPlacePatience),
-                               deadline);
-      if (client.is_ok()) return client;
-      if (last.is_ok() || may_come_later(client.code()) || !may_come_later(last.code()))
-        last = client.status();
-    }
-    return last;
-  }
-
- private:
-  Result<std::unique_ptr<StoreClient>> attempt_at(const Endpoint& place, const Deadline& opening,
-                                                  const Deadline& deadline) {
-    auto stream = open(place, opening);
-    if (!stream.is_ok()) return stream.status();
-    const StoreHello hello{.member = access_.member,
-                           .job = access_.job,
-                           .rank = access_.rank,
-                           .silence_ms = silence_ms(access_, (*stream)->socket()),
-                           .epoch = access_.epoch};
-    auto connection =
-        Connection::greet(std::move(stream).value(), place.to_string(), hello, deadline);
-    if (!connection.is_ok()) return judge(place, connection.status());
-    return std::unique_ptr<StoreClient>(
-        new StoreClient(std::move(connection).value(), access_.member));
-  }
-
-  // Returns a stream after its handshake. kUnavailable if a later attempt may succeed.
-  Result<std::unique_ptr<ByteChannel>> open(const Endpoint& place, const Deadline& deadline) {
-    auto connection = connect_tcp(place, deadline);
-    if (!connection.is_ok()) {
-      patience_ = Deadline::never();  // no process listens, so none refuses
-      return connection.status();
-    }
-    if (access_.security.kind == StoreSecurity::Kind::kPlain) return open_plain(place, *connection);
-    if (access_.security.kind == StoreSecurity::Kind::kHostSecret)
-      MEMSPAN_PASS(use_host_secret(place, *connection));
-    auto stream = tls_->open(std::move(connection->socket), place.host);
-    if (!stream.is_ok()) return stream;
-    Status status = finish_handshake(**stream, deadline);
-    if (status.is_ok()) status = check_store_job(*tls_, **stream, access_.job);
-    // The secret may belong to a killed store, and the next one may be about to publish its own.
-    if (status.code() == Code::kAuth && access_.security.kind == StoreSecurity::Kind::kHostSecret)
-      return in_vain(place, status.message());
-    if (!status.is_ok()) return status;
-    patience_ = Deadline::never();
-    return stream;
-  }
-
-  // The status of a failed greeting.
-  Status judge(const Endpoint& place, const Status& status) {
-    // A store that wants TLS closes a plain connection without a word.
-    if (access_.security.kind != StoreSecurity::Kind::kPlain || status.code() != Code::kStoreLost)
-      return status;
-    return in_vain(place,
-                   "it closes every plain connection: it requires TLS, and this process does "
-                   "not use it");
-  }
-
-  Status use_secret(const std::string& secret) {
-    MEMSPAN_TRY_ASSIGN(tls_, TlsContext::from_secret(TlsContext::Side::kClient, secret),
-                       "setting up TLS");
-    return Status::ok();
-  }
-
-  Status use_host_secret(const Endpoint& place, const TcpConnection& connection) {
-    if (!connection.is_local) return {Code::kNotSupported, std::string(kThreeWays) + kUnprotected};
-    auto secret = read_host_secret(connection.peer);
-    if (secret.code() == Code::kNotFound)
-      return in_vain(place,
-                     fmt::format("it shares no secret with this user ({}): it has certificates, "
-                                 "does without TLS, belongs to another user, or is not a store",
-                                 secret.status().message()));
-    if (!secret.is_ok()) return secret.status();
-    return use_secret(*secret);
-  }
-
-  // A process listens but refuses this one: kUnavailable at first, kAuth if that persists.
-  Status in_vain(const Endpoint& place, std::string_view why) {
-    if (patience_.is_never()) patience_ = Deadline::after(access_.refusal_patience);
-    return {
-        patience_.has_passed() ? Code::kAuth : Code::kUnavailable,
-        fmt::format("a process listens at {}, but {}{}", place.to_string(), why, kStoreRefuses)};
-  }
-
-  Result<std::unique_ptr<ByteChannel>> open_plain(const Endpoint& place,
-                                                  TcpConnection& connection) {
-    if (!connection.is_loopback && !std::exchange(has_warned_, true))
-      log_line(LogLevel::kWarn,
-               fmt::format("the connection to the store at {} is plain, as it was asked for: "
-                           "anyone on the network can read and change what it carries",
-                           place.to_string()));
-    return make_plain_channel(std::move(connection.socket));
-  }
-
-  const StoreAccess& access_;
-  std::shared_ptr<const TlsContext> tls_;  // not shared
-  Deadline patience_ = Deadline::never();  // runs from the first refusal
-  bool has_warned_ = false;
-};
-
-StoreClient::StoreClient(std::unique_ptr<Connection> connection, std::string member)
-    : member_(std::move(member)), connection_(std::move(connection)) {}
-StoreClient::~StoreClient() = default;
-
-Result<std::unique_ptr<StoreClient>> StoreClient::adopt(Fd socket, std::string_view member,
+Result<std::unique_ptr<StoreClient>> StoreClient::greet(std::unique_ptr<ByteChannel> stream,
+                                                        std::string where, const StoreHello& hello,
                                                         Deadline deadline) {
-  int type = 0;
-  socklen_t length = sizeof type;
-  if (::getsockopt(socket.get(), SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_STREAM)
-    return Status(Code::kInvalidArgument, "the descriptor is not a stream socket");
-  tune_connection(socket.get());
-  const StoreHello hello{.member = std::string(member)};
-  MEMSPAN_TRY_ASSIGN(std::unique_ptr<Connection> connection,
-                     Connection::greet(make_plain_channel(std::move(socket)),
-                                       "on an adopted socket", hello, deadline),
-                     "greeting the store");
-  return std::unique_ptr<StoreClient>(new StoreClient(std::move(connection), hello.member));
+  MEMSPAN_PASS_ASSIGN(auto wake, WakeEvent::create());
+  std::unique_ptr<StoreClient> client(
+      new StoreClient(std::move(stream), std::move(wake), std::move(where), hello));
+  MEMSPAN_PASS(client->say_hello(hello, deadline));
+  if (hello.silence_ms != 0) MEMSPAN_PASS(client->need_event_thread());
+  return client;
 }
 
-Result<std::unique_ptr<StoreClient>> StoreClient::connect_once(const StoreAccess& access,
-                                                               Deadline deadline) {
-  Attempts attempts(access);
-  MEMSPAN_TRY(attempts.prepare(), "connecting to the store at " + access.endpoint.to_string());
-  return attempts.attempt(deadline, deadline);
+Status StoreClient::say_hello(const StoreHello& hello, const Deadline& deadline) {
+  MEMSPAN_PASS_ASSIGN(const StoreAnswer answer, exchange(kWelcomeId, encode(hello), deadline));
+  auto welcome = decode_welcome(answer.value);
+  if (!welcome.is_ok())
+    return {Code::kStoreLost, fmt::format("{}: {}", where_, welcome.status().message())};
+  welcome_ = std::move(welcome).value();
+  if (welcome_.code == Code::kOk) return Status::ok();
+  return {welcome_.code, fmt::format("the store at {}: {}", where_, welcome_.message)};
 }
 
-Result<std::unique_ptr<StoreClient>> StoreClient::connect(const StoreAccess& access,
-                                                          Deadline deadline) {
-  const Clock::time_point begin = Clock::now();
-  const std::string where = access.endpoint.to_string();
-  Attempts attempts(access);
-  MEMSPAN_TRY(attempts.prepare(), "connecting to the store at " + where);
-  Status last(Code::kTimeout, "the deadline had passed before the first attempt");
-  // Attempts end at `silent` until the warning is logged, and then only at the deadline.
-  const Deadline silent = deadline.within(kSilentWait);
-  bool has_told = false;
-  bool has_tried = false;
-  for (int ms = kFirstPauseMs; !deadline.has_passed(); ms = std::min(2 * ms, kLongestPauseMs)) {
-    const Deadline end = has_told ? deadline : silent;
-    auto client = attempts.attempt(end, deadline);
-    if (client.is_ok()) return client;
-    // The reason of an earlier attempt says more than that this one was cut short.
-    if (!has_tried || !end.has_passed() || !may_come_later(client.status().code()))
-      last = client.status();
-    has_tried = true;
-    if (!may_come_later(last.code())) return last.annotate("connecting to the store at " + where);
-    if (!has_told && silent.has_passed() && !deadline.has_passed()) {
-      has_told = true;
-      log_line(
-          LogLevel::kWarn,
-          fmt::format("waiting {} for the store at {}, which has not answered for {:.0f} s: {}{}",
-                      until(deadline), where, to_seconds(Clock::now() - begin), last.message(),
-                      kNoStore));
-    }
-    pause(ms, deadline);
-    if (is_interrupted()) return interruption().annotate("connecting to the store at " + where);
+StoreClient::StoreClient(std::unique_ptr<ByteChannel> stream, WakeEvent wake, std::string where,
+                         const StoreHello& hello)
+    : stream_(std::move(stream)),
+      wake_(std::move(wake)),
+      where_(std::move(where)),
+      member_(hello.member),
+      silence_(std::chrono::milliseconds(hello.silence_ms)),
+      process_(::getpid()),
+      next_id_(kWelcomeId + 1),
+      heard_(Clock::now()),
+      pinged_(heard_),
+      reader_(kMaxFrameBytes),
+      chunk_(kChunkBytes) {}
+
+StoreClient::~StoreClient() {
+  if (is_inherited()) forget_in_child();
+  end();
+}
+
+// fork() did not take the thread along, but perhaps the mutex in its hands.
+void StoreClient::forget_in_child() {
+  static_cast<void>(event_thread_.release());
+}
+
+void StoreClient::end() {
+  if (is_inherited()) return;
+  std::unique_ptr<std::thread> event_thread;
+  {
+    MutexLock lock(mutex_);
+    is_ending_ = true;
+    event_thread.swap(event_thread_);
+    changed_.notify_all();
+    lose({Code::kStoreLost, "this process ended the connection"});  // by shutdown: a child of
+                                                                    // fork() may hold the socket
   }
-  return Status(Code::kTimeout,
-                fmt::format("no store at {} after {:.3f} s: {}{}", where,
-                            to_seconds(Clock::now() - begin), last.message(), kNoStore));
+  if (event_thread == nullptr) return;
+  wake_.ring();
+  event_thread->join();
+}
+
+std::uint64_t StoreClient::next_id() {
+  return next_id_.fetch_add(1, std::memory_order_relaxed);  // pairs with nothing: unique
+}
+
+Status StoreClient::check_process(StoreOperation operation) const {
+  if (!is_inherited()) return Status::ok();
+  return {Code::kForked, fmt::format("{}: the connection to the store belongs to process {}, which "
+                                     "made this one by fork()",
+                                     operation_name(operation), process_)};
+}
+
+Result<StoreAnswer> StoreClient::call(StoreRequest request, Deadline deadline) {
+  if (Status status = check_request(request); !status.is_ok())
+    return status.annotate(operation_name(request.operation));
+  MEMSPAN_PASS(check_process(request.operation));
+  const auto what = [&] {
+    return fmt::format("{} of {} at the store {}", operation_name(request.operation),
+                       quoted_key(request.key), where_);
+  };
+  const Clock::time_point begin = Clock::now();
+  if (request.id == 0) request.id = next_id();
+  const bool is_blocking = request.operation == StoreOperation::kGet;
+  if (is_blocking) request.timeout_ms = timeout_ms(deadline);
+  auto answer =
+      exchange(request.id, encode(request), is_blocking ? with_grace(deadline) : deadline);
+  if (answer.is_ok() && answer->code == Code::kOk) return answer;
+  const Status status = answer.is_ok() ? Status(answer->code, answer->message) : answer.status();
+  if (status.code() != Code::kTimeout) return status.annotate(what());
+  return status.annotate(
+      fmt::format("{}: timed out after {:.3f} s", what(), to_seconds(Clock::now() - begin)));
+}
+
+Result<std::string> StoreClient::value_of(StoreRequest request, Deadline deadline) {
+  MEMSPAN_PASS_ASSIGN(auto answer, call(std::move(request), deadline));
+  return answer.value.take();
+}
+
+// Registers the watcher before the first change can arrive.
+Result<std::uint64_t> StoreClient::watch(std::string_view prefix, StoreWatcher watcher,
+                                         Deadline deadline) {
+  const std::uint64_t id = next_id();
+  if (!is_inherited()) {
+    MEMSPAN_PASS(need_event_thread());
+    MutexLock lock(mutex_);
+    watches_.emplace(id, std::make_shared<WatchCalls>(std::move(watcher)));
+  }
+  auto answer =
+      call({.id = id, .operation = StoreOperation::kWatch, .key = std::string(prefix)}, deadline);
+  if (answer.is_ok()) return id;
+  if (is_inherited()) return answer.status();
+  MutexLock lock(mutex_);
+  watches_.erase(id);
+  return answer.status();
+}
+
+// No caller waits for the store's answer, so a silent store delays none.
+Status StoreClient::unwatch(std::uint64_t watch, Deadline deadline) {
+  const StoreRequest request{
+      .id = next_id(), .operation = StoreOperation::kUnwatch, .watch = watch};
+  MEMSPAN_PASS(check_process(request.operation));
+  std::shared_ptr<WatchCalls> over;
+  {
+    MutexLock lock(mutex_);
+    if (const auto found = watches_.find(watch); found != watches_.end()) over = found->second;
+  }
+  if (over == nullptr)
+    return {Code::kNotFound, fmt::format("unwatch: there is no watch {}", watch)};
+  MEMSPAN_PASS(over->end(deadline));
+  MutexLock lock(mutex_);
+  watches_.erase(watch);
+  if (!lost_.is_ok()) return lost_;
+  send(request.id, encode(request));
+  return Status::ok();
+}
+
+Result<StoreAnswer> StoreClient::exchange(std::uint64_t id, std::string frame, Deadline deadline) {
+  Call call;
+  MutexLock lock(mutex_);
+  if (!lost_.is_ok()) return lost_;
+  if (deadline.has_passed())
+    return Status(Code::kTimeout, "the deadline passed before it was sent");
+  try {
+    calls_.emplace(id, &call);
+    send(id, std::move(frame));
+    await(call, deadline);
+  } catch (const std::bad_alloc&) {
+    calls_.erase(id);
+    withdraw(id);
+    throw;
+  }
+  calls_.erase(id);
+  withdraw(id);
+  if (!call.is_answered && !lost_.is_ok()) return lost_;
+  if (!call.is_answered) return end_of_wait(fmt::format("no answer from {}", where_));
+  return std::move(call.answer);
+}
+
+void StoreClient::send(std::uint64_t id, std::string frame) {
+  unsent_.push_back({.id = id, .frame = std::move(frame)});
+  flush();
+  if (!unsent_.empty() && is_driven_) wake_.ring();
+}
+
+// Never blocks; the driver sends what the socket does not take now.
+void StoreClient::flush() {
+  while (!unsent_.empty() && lost_.is_ok()) {
+    Outgoing& next = unsent_.front();
+    const ChannelStep step = stream_->write(std::string_view(next.frame).substr(next.sent));
+    next.has_begun = true;
+    if (step.next == ChannelStep::Next::kFailed) return lose(step.failure);
+    if (step.next != ChannelStep::Next::kDone) return;
+    next.sent += step.bytes;
+    if (next.sent == next.frame.size()) unsent_.pop_front();
+  }
+}
+
+// A frame that was partly sent must be completed, or the stream is corrupt.
+void StoreClient::withdraw(std::uint64_t id) {
+  std::erase_if(unsent_, [id](const Outgoing& out) { return out.id == id && !out.has_begun; });
+}
+
+// A caller without a deadline leaves the driving to the event thread, which then learns of events
+// without another thread.
+void StoreClient::await(const Call& call, const Deadline& deadline) {
+  bool goes_on = !deadline.has_passed();
+  while (!call.is_answered && lost_.is_ok() && goes_on) {
+    if (is_driven_ || (deadline.is_never() && event_thread_ != nullptr)) {
+      if (!is_driven_) changed_.notify_all();
+      goes_on = wait_interruptibly(changed_, mutex_, deadline);
+    } else {
+      drive(until_next_look(deadline));
+      goes_on = !is_interrupted(mutex_) && !deadline.has_passed();
+    }
+  }
+  if (!is_driven_) changed_.notify_all();  // another thread must drive now
+}
+
+void StoreClient::drive(const Deadline& deadline) {
+  is_driven_ = true;
+  const bool has_unsent = !unsent_.empty();
+  Turn turn;
+  bool has_memory = true;
+  mutex_.unlock();
+  try {
+    turn = take_turn(has_unsent, deadline);
+  } catch (const std::bad_alloc&) {
+    has_memory = false;  // what it has read is lost, so the connection is
+  }
+  mutex_.lock();
+  is_driven_ = false;
+  if (!has_memory) turn.lost = {Code::kOutOfMemory, "no memory for what it sent"};
+  if (turn.has_heard) heard_ = Clock::now();
+  hand_out(std::move(turn.answers));
+  if (!turn.lost.is_ok())
+    lose(turn.lost);
+  else
+    flush();
+}
+
+void StoreClient::hand_out(std::vector<StoreAnswer> answers) {
+  if (answers.empty()) return;
+  for (StoreAnswer& answer : answers) {
+    if (answer.event != StoreEvent::kNone) {
+      events_.push_back(std::move(answer));
+      continue;
+    }
+    is_greeted_ = is_greeted_ || answer.id == kWelcomeId;
+    auto call = calls_.find(answer.id);
+    if (call == calls_.end()) continue;  // its caller has given up
+    call->second->answer = std::move(answer);
+    call->second->is_answered = true;
+  }
+  changed_.notify_all();
+}
+
+Status StoreClient::need_event_thread() {
+  MutexLock lock(mutex_);
+  if (event_thread_ != nullptr) return Status::ok();
+  auto held = std::make_unique<std::thread>();  // before a thread runs
+  MEMSPAN_PASS_ASSIGN(*held, start_thread("a store's client", [this] { run_events(); }));
+  event_thread_ = std::move(held);
+  return Status::ok();
+}
+
+void StoreClient::run_events() {
+  MutexLock lock(mutex_);
+  // Events that arrived before the loss of the store are delivered.
+  while (!is_ending_ && (lost_.is_ok() || !events_.empty())) {
+    if (!events_.empty()) {
+      call_watchers();
+      continue;
+    }
+    keep_in_touch();
+    if (!lost_.is_ok()) continue;
+    const Deadline until = silence_ == Duration::zero()
+                               ? Deadline::never()
+                               : Deadline::after(silence_ / kPingsInSilence);
+    if (is_driven_)
+      changed_.wait_until(mutex_, until);
+    else
+      drive(until);
+    if (!is_driven_) changed_.notify_all();  // a waiting thread must drive now
+  }
+}
+
+void StoreClient::call_watchers() {
+  const StoreAnswer event = std::move(events_.front());
+  events_.pop_front();
+  const auto found = watches_.find(event.id);
+  if (found == watches_.end()) return;
+  const std::shared_ptr<WatchCalls> watch = found->second;
+  mutex_.unlock();
+  watch->call({.event = event.event, .key = event.key.text(), .value = event.value.text()});
+  mutex_.lock();
+}
+
+// No caller waits for the answers to pings.
+void StoreClient::keep_in_touch() {
+  if (silence_ == Duration::zero()) return;
+  const Clock::time_point now = Clock::now();
+  if (now - heard_ > silence_)
+    return lose(
+        store_lost(fmt::format("nothing was heard of it for {:.3f} s", to_seconds(now - heard_))));
+  if (now - pinged_ < silence_ / kPingsInSilence) return;
+  pinged_ = now;
+  const std::uint64_t id = next_id();
+  send(id, encode(StoreRequest{.id = id, .operation = StoreOperation::kPing}));
+}
+
+// In TLS 1.3 the store checks our certificate after our handshake. A failure before the welcome is
+// therefore a refusal, and a retry would also fail.
+void StoreClient::lose(const Status& why) {
+  const Code code = why.code() == Code::kAuth && !is_greeted_ ? Code::kAuth : Code::kStoreLost;
+  if (lost_.is_ok()) lost_ = {code, fmt::format("lost {}: {}", where_, why.message())};
+  unsent_.clear();
+  ::shutdown(stream_->socket(), SHUT_RDWR);  // also ends another thread's poll
+  changed_.notify_all();
+}
+
+StoreClient::Turn StoreClient::take_turn(bool has_unsent, const Deadline& deadline) {
+  Turn turn;
+  const short events = has_unsent ? POLLIN | POLLOUT : POLLIN;
+  pollfd polled[] = {{.fd = stream_->socket(), .events = events, .revents = 0},
+                     {.fd = wake_.descriptor(), .events = POLLIN, .revents = 0}};
+  if (::poll(polled, 2, deadline.remaining_poll_ms()) < 0) {
+    if (errno != EINTR) turn.lost = Status::from_errno("polling");
+    return turn;
+  }
+  if (polled[1].revents != 0) wake_.silence();
+  if ((polled[0].revents & ~POLLOUT) != 0) receive(turn);
+  return turn;
+}
+
+// Reads until the stream is empty: poll() does not report what the stream has already buffered.
+void StoreClient::receive(Turn& turn) {
+  for (;;) {
+    const ChannelStep step = stream_->read(chunk_.data(), chunk_.size());
+    if (step.next == ChannelStep::Next::kEnd) turn.lost = store_lost("it closed the connection");
+    if (step.next == ChannelStep::Next::kFailed) turn.lost = step.failure;
+    if (step.next != ChannelStep::Next::kDone) return;
+    turn.has_heard = true;
+    patiently([&] { reader_.feed({chunk_.data(), step.bytes}); });
+    while (auto body = reader_.next()) patiently([&] { decode(*body, turn); });
+    if (reader_.is_broken()) turn.lost = store_lost("it sent a frame that is too long or empty");
+    if (!turn.lost.is_ok()) return;
+  }
+}
+
+void StoreClient::decode(std::string_view body, Turn& turn) {
+  if (!is_welcomed_) {
+    turn.answers.push_back({.id = kWelcomeId, .value = std::string(body)});
+    is_welcomed_ = true;
+    return;
+  }
+  auto answer = decode_answer(body);
+  if (!answer.is_ok())
+    turn.lost = store_lost(answer.status().message());
+  else if (answer->id == kFarewellId)
+    turn.lost = store_lost(answer->message);
+  else
+    turn.answers.push_back(std::move(answer).value());
 }
 
 Status StoreClient::set(std::string_view key, std::string_view value, Deadline deadline,
                         KeyLife life) {
-  return connection_
-      ->call({.operation = StoreOperation::kSet,
-              .keys = {std::string(key)},
-              .value = std::string(value),
-              .is_owned = life == KeyLife::kLease},
-             deadline)
+  return call({.operation = StoreOperation::kSet,
+               .key = std::string(key),
+               .value = std::string(value),
+               .is_owned = life == KeyLife::kLease},
+              deadline)
       .status();
 }
 
 Result<std::string> StoreClient::get(std::string_view key, Deadline deadline) {
-  return connection_->value_of({.operation = StoreOperation::kGet, .keys = {std::string(key)}},
-                               deadline);
+  return value_of({.operation = StoreOperation::kGet, .key = std::string(key)}, deadline);
 }
 
 Result<std::string> StoreClient::get_now(std::string_view key, Deadline deadline) {
-  return connection_->value_of({.operation = StoreOperation::kGetNow, .keys = {std::string(key)}},
-                               deadline);
-}
-
-Result<std::int64_t> StoreClient::add(std::string_view key, std::int64_t delta, Deadline deadline,
-                                      KeyLife life) {
-  return connection_->number_of({.operation = StoreOperation::kAdd,
-                                 .keys = {std::string(key)},
-                                 .delta = delta,
-                                 .is_owned = life == KeyLife::kLease},
-                                deadline);
-}
-
-Result<std::uint64_t> StoreClient::append(std::string_view key, std::string_view value,
-                                          Deadline deadline, KeyLife life) {
-  auto length = connection_->number_of({.operation = StoreOperation::kAppend,
-                                        .keys = {std::string(key)},
-                                        .value = std::string(value),
-                                        .is_owned = life == KeyLife::kLease},
-                                       deadline);
-  if (!length.is_ok()) return length.status();
-  return static_cast<std::uint64_t>(*length);
+  return value_of({.operation = StoreOperation::kGetNow, .key = std::string(key)}, deadline);
 }
 
 Result<std::string> StoreClient::compare_and_swap(std::string_view key, std::string_view expected,
                                                   std::string_view desired, Deadline deadline,
                                                   KeyLife life) {
-  return connection_->value_of({.operation = StoreOperation::kCompareAndSwap,
-                                .keys = {std::string(key)},
-                                .value = std::string(desired),
-                                .expected = std::string(expected),
-                                .is_owned = life == KeyLife::kLease},
-                               deadline);
+  return value_of({.operation = StoreOperation::kCompareAndSwap,
+                   .key = std::string(key),
+                   .value = std::string(desired),
+                   .expected = std::string(expected),
+                   .is_owned = life == KeyLife::kLease},
+                  deadline);
 }
 
 Result<bool> StoreClient::remove(std::string_view key, Deadline deadline) {
-  auto existed = connection_->number_of(
-      {.operation = StoreOperation::kRemove, .keys = {std::string(key)}}, deadline);
-  if (!existed.is_ok()) return existed.status();
-  return *existed != 0;
-}
-
-Status StoreClient::wait(const std::vector<std::string>& keys, Deadline deadline) {
-  if (keys.empty()) return Status::ok();
-  return connection_->call({.operation = StoreOperation::kWait, .keys = keys}, deadline).status();
+  MEMSPAN_PASS_ASSIGN(
+      auto answer, call({.operation = StoreOperation::kRemove, .key = std::string(key)}, deadline));
+  return answer.number != 0;
 }
 
 Result<StoreListing> StoreClient::list(std::string_view prefix, Deadline deadline) {
-  auto texts = connection_->texts_of(
-      {.operation = StoreOperation::kList, .keys = {std::string(prefix)}}, deadline);
-  if (!texts.is_ok()) return texts.status();
+  MEMSPAN_PASS_ASSIGN(
+      auto text,
+      value_of({.operation = StoreOperation::kList, .key = std::string(prefix)}, deadline));
+  MEMSPAN_PASS_ASSIGN(auto texts, decode_record<std::vector<std::string>>(text, "listing"));
   StoreListing listing;
-  for (std::size_t i = 0; i + 1 < texts->size(); i += 2)
-    listing.emplace_back(std::move((*texts)[i]), std::move((*texts)[i + 1]));
+  for (std::size_t i = 0; i + 1 < texts.size(); i += 2)
+    listing.emplace_back(std::move((texts)[i]), std::move((texts)[i + 1]));
   return listing;
-}
-
-Result<std::uint64_t> StoreClient::watch(std::string_view prefix, StoreWatcher watcher,
-                                         Deadline deadline) {
-  return connection_->watch(std::string(prefix), std::move(watcher), deadline);
-}
-
-Status StoreClient::unwatch(std::uint64_t watch, Deadline deadline) {
-  return connection_->unwatch(watch, deadline);
 }
 
 Result<StoreRank> StoreClient::take_rank(std::string_view scope, int rank, int size,
                                          Deadline deadline) {
-  auto taken = connection_->value_of({.operation = StoreOperation::kTakeRank,
-                                      .keys = {std::string(scope)},
-                                      .rank = rank,
-                                      .size = static_cast<std::uint32_t>(std::max(size, 0))},
-                                     deadline);
-  if (!taken.is_ok()) return taken.status();
-  return StoreRank::decode(*taken);
+  MEMSPAN_PASS_ASSIGN(auto taken, value_of({.operation = StoreOperation::kTakeRank,
+                                            .key = std::string(scope),
+                                            .rank = rank,
+                                            .size = static_cast<std::uint32_t>(std::max(size, 0))},
+                                           deadline));
+  return decode_record<StoreRank>(taken, "rank");
 }
 
 Status StoreClient::give_rank(std::string_view scope, Deadline deadline) {
-  return connection_
-      ->call({.operation = StoreOperation::kGiveRank, .keys = {std::string(scope)}}, deadline)
+  return call({.operation = StoreOperation::kGiveRank, .key = std::string(scope)}, deadline)
       .status();
-}
-
-const std::string& StoreClient::member() const {
-  return member_;
-}
-
-void StoreClient::end() {
-  connection_->end();
-}
-
-std::uint64_t StoreClient::epoch() const {
-  return connection_->welcome().epoch;
-}
-
-SessionId StoreClient::session() const {
-  return connection_->welcome().session;
 }
 
 }  // namespace memspan

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One member's connection to the store: keys, waits, counters, compare-and-swap, watches and ranks.
+// One member's connection to the store: keys, waits, compare-and-swap, watches and ranks.
 //
 // Every call is a request and its answer on one connection. Calls from several threads are served
 // one after the other, but a waiting call does not block other threads. Requests carry an id, and
@@ -9,47 +9,35 @@
 //
 // The connection is the member's session. When it ends, or the member is silent for its declared
 // time, the store removes its leased keys and its ranks.
+//
+// One of the waiting callers is the driver: it polls the socket, reads, and hands every answer to
+// its caller. When it leaves, the next one drives.
+//
+//   caller A  send ---- wait ----------------- answered, leaves: B drives
+//   caller B        send ---- wait ----------------------------- drives ----
+//   event thread   (only for watches and pings)  drives when no caller does, calls watchers
+//
+// Invariant: while threads wait, exactly one drives or is about to. A driver works without the
+// lock, so a slow socket never blocks a sender.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
+#include <unistd.h>
 
-#include "core/clock.h"
+#include <atomic>
+#include <deque>
+#include <thread>
+
 #include "core/fd.h"
-#include "core/status.h"
-#include "net/security.h"
-#include "store/key_value_store.h"
-#include "store/rank_service.h"
-#include "store/store_address.h"
+#include "net/byte_channel.h"
+#include "store/connect.h"
+#include "store/recipes/rank_recipe.h"
+#include "store/watch_calls.h"
 #include "store/wire.h"
 
 namespace memspan {
 
-// The address of a store and the member that connects to it. A value.
-struct StoreAccess {
-  StoreAddress endpoint;
-  StoreSecurity security = {};
-  std::string member = {};  // a name for messages ("PE 3")
-  std::string job = {};     // empty: the store's job
-  int rank = -1;            // claimed, if a certificate names one
-  // Each side treats the other as dead after this silence; the client then keeps a thread that
-  // pings. Zero: only the end of the connection counts. Not set: zero on one host, 3 s between
-  // hosts.
-  std::optional<Duration> silence = {};
-  std::uint64_t epoch = 0;  // of the expected store; 0: any
-  // A process that listens at the address but is not a store of this job's is taken for one that
-  // ends, or is about to be replaced, for this long.
-  Duration refusal_patience = std::chrono::milliseconds(800);
-  // Called before each attempt to connect, on its thread: a process that may host the store tries
-  // to.
-  std::function<void()> before_attempt = {};
-};
+// Runs a handshake to its end. kTimeout at the deadline.
+Status finish_handshake(ByteChannel& stream, const Deadline& deadline);
 
 // Thread-safe. In a child made by fork() every call returns kForked.
 class StoreClient final : public KeyValueStore, public RankService {
@@ -61,13 +49,14 @@ class StoreClient final : public KeyValueStore, public RankService {
   // connection to another host, or that the server speaks another version. Each attempt tries all
   // addresses in order.
   static Result<std::unique_ptr<StoreClient>> connect(const StoreAccess& access, Deadline deadline);
-  // Makes one attempt. Returns kUnavailable for some failures that connect() identifies as kAuth by
-  // retrying.
-  static Result<std::unique_ptr<StoreClient>> connect_once(const StoreAccess& access,
-                                                           Deadline deadline);
   // Takes over a connected stream socket (one half of a socket pair whose other half a
   // StoreServer adopted).
   static Result<std::unique_ptr<StoreClient>> adopt(Fd socket, std::string_view member,
+                                                    Deadline deadline);
+  // Greets the server at the other end and reads its welcome. `where` names the store in messages.
+  // kStoreLost when the connection ends before the welcome, the server's own code when it refuses.
+  static Result<std::unique_ptr<StoreClient>> greet(std::unique_ptr<ByteChannel> stream,
+                                                    std::string where, const StoreHello& hello,
                                                     Deadline deadline);
   ~StoreClient() override;
 
@@ -86,36 +75,95 @@ class StoreClient final : public KeyValueStore, public RankService {
                               Deadline deadline) override;
   Status unwatch(std::uint64_t watch, Deadline deadline) override;
   void end() override;
-  std::uint64_t lease() const override { return session(); }
-  const std::string& member() const override;
+  std::uint64_t lease() const override { return welcome_.session; }
+  const std::string& member() const override { return member_; }
   RankService* rank_service() override { return this; }
-
-  // Adds to a decimal counter (a missing one is 0) and returns the sum. kInvalidArgument if the
-  // value is not a number or the sum would overflow.
-  Result<std::int64_t> add(std::string_view key, std::int64_t delta, Deadline deadline,
-                           KeyLife life = KeyLife::kPermanent);
-  // Appends to the value (a missing one is empty) and returns the new length.
-  Result<std::uint64_t> append(std::string_view key, std::string_view value, Deadline deadline,
-                               KeyLife life = KeyLife::kPermanent);
-  // Waits until all keys, at most 65536, exist at the same time. kTimeout names the missing ones
-  // (the first 16).
-  Status wait(const std::vector<std::string>& keys, Deadline deadline);
 
   // As in recipes/rank_recipe.h.
   Result<StoreRank> take_rank(std::string_view scope, int rank, int size,
                               Deadline deadline) override;
   Status give_rank(std::string_view scope, Deadline deadline) override;
 
-  // The epoch of the store, and the session of this connection.
-  std::uint64_t epoch() const;
-  SessionId session() const;
-
  private:
-  class Attempts;
-  class Connection;
-  StoreClient(std::unique_ptr<Connection> connection, std::string member);
+  struct Call {
+    bool is_answered = false;
+    StoreAnswer answer = {};
+  };
+  struct Outgoing {
+    std::uint64_t id = 0;
+    std::string frame;
+    std::size_t sent = 0;
+    bool has_begun = false;  // the stream may have taken a part that it has not sent yet
+  };
+  // Result of one turn of the driver.
+  struct Turn {
+    std::vector<StoreAnswer> answers;
+    bool has_heard = false;
+    Status lost = {};  // not ok: why the store is lost
+  };
+
+  StoreClient(std::unique_ptr<ByteChannel> stream, WakeEvent wake, std::string where,
+              const StoreHello& hello);
+  Status say_hello(const StoreHello& hello, const Deadline& deadline);
+  // Sets the id and the timeout. Any answer but kOk becomes a status that names the operation, the
+  // key and the store. A waiting call may take kAnswerGrace longer than the deadline, to receive
+  // the store's own answer, which names what is missing.
+  Result<StoreAnswer> call(StoreRequest request, Deadline deadline);
+  Result<std::string> value_of(StoreRequest request, Deadline deadline);
+  Status check_process(StoreOperation operation) const;
+  std::uint64_t next_id();
+  Result<StoreAnswer> exchange(std::uint64_t id, std::string frame, Deadline deadline);
+  void send(std::uint64_t id, std::string frame) MEMSPAN_REQUIRES(mutex_);
+  void flush() MEMSPAN_REQUIRES(mutex_);
+  void withdraw(std::uint64_t id) MEMSPAN_REQUIRES(mutex_);
+  void await(const Call& call, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
+  void drive(const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
+  void hand_out(std::vector<StoreAnswer> answers) MEMSPAN_REQUIRES(mutex_);
+  void lose(const Status& why) MEMSPAN_REQUIRES(mutex_);
+
+  // In a child of fork(), where another thread may have held the mutex for good.
+  bool is_inherited() const { return ::getpid() != process_; }
+  void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis);
+
+  // For the event thread.
+  Status need_event_thread();
+  void run_events();
+  void call_watchers() MEMSPAN_REQUIRES(mutex_);
+  void keep_in_touch() MEMSPAN_REQUIRES(mutex_);
+
+  // For the driver, without the lock.
+  Turn take_turn(bool has_unsent, const Deadline& deadline);
+  void receive(Turn& turn);
+  void decode(std::string_view body, Turn& turn);
+
+  const std::unique_ptr<ByteChannel> stream_;
+  const WakeEvent wake_;  // wakes the driver to send
+  const std::string where_;
   const std::string member_;
-  std::unique_ptr<Connection> connection_;
+  const Duration silence_;  // zero: no limit
+  const pid_t process_;
+  StoreWelcome welcome_;
+  std::atomic<std::uint64_t> next_id_;
+
+  Mutex mutex_;
+  ConditionVariable changed_;  // an answer or event came, no thread drives, or the store is lost
+  bool is_driven_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  Status lost_ MEMSPAN_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, Call*> calls_ MEMSPAN_GUARDED_BY(mutex_);
+  std::deque<Outgoing> unsent_ MEMSPAN_GUARDED_BY(mutex_);
+  // Shared with the event thread while it calls one, and with unwatch().
+  std::map<std::uint64_t, std::shared_ptr<WatchCalls>> watches_ MEMSPAN_GUARDED_BY(mutex_);
+  std::deque<StoreAnswer> events_ MEMSPAN_GUARDED_BY(mutex_);
+  Clock::time_point heard_ MEMSPAN_GUARDED_BY(mutex_);
+  Clock::time_point pinged_ MEMSPAN_GUARDED_BY(mutex_);
+  bool is_greeted_ MEMSPAN_GUARDED_BY(mutex_) = false;  // the welcome has come
+  bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<std::thread> event_thread_ MEMSPAN_GUARDED_BY(mutex_);
+
+  // Only for the driver; threads take and leave that role under mutex_.
+  StoreFrameReader reader_;
+  bool is_welcomed_ = false;
+  std::vector<char> chunk_;
 };
 
 }  // namespace memspan

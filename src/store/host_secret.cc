@@ -5,9 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <utility>
-#include <vector>
-
 #include "core/private_file.h"
 #include "core/random.h"
 #include "net/security.h"

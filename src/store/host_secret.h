@@ -9,10 +9,7 @@
 // useless secret; the next store of the user removes it.
 #pragma once
 
-#include <string>
-
 #include "core/fd.h"
-#include "core/status.h"
 #include "net/endpoint.h"
 
 namespace memspan {

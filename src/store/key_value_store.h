@@ -16,9 +16,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/clock.h"

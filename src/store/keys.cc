@@ -1,58 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/keys.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <charconv>
+
+#include "store/fields.h"
 
 namespace memspan {
 namespace {
 
-std::optional<std::int64_t> parse_counter(std::string_view text) {
-  std::int64_t number = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-StoreAnswer invalid_request(const StoreRequest& request, std::string why) {
-  return refuse(request.id, Code::kInvalidArgument, std::move(why));
+// Bytes charged for a wait or a watch: itself, and its key or prefix with two map nodes.
+std::size_t listener_bytes(const std::string& key) {
+  return 512 + 2 * key.size();
 }
 
 StoreAnswer full(const StoreRequest& request, std::string why) {
   return refuse(request.id, Code::kOutOfMemory, std::move(why));
 }
 
-std::vector<std::string> sorted_once(std::vector<std::string> keys) {
-  std::sort(keys.begin(), keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  keys.shrink_to_fit();
-  return keys;
-}
-
-// Bytes charged for a wait: itself, and each key twice, in the wait and in the index with two map
-// nodes.
-std::size_t wait_bytes(const std::vector<std::string>& keys) {
-  std::size_t bytes = 256;
-  for (const std::string& key : keys) bytes += 256 + 2 * key.size();
-  return bytes;
-}
-
-// Itself, and its prefix with two map nodes.
-std::size_t watch_bytes(const std::string& prefix) {
-  return 512 + 2 * prefix.size();
-}
-
-// The key's owner after a request: the caller if it asks for that, else unchanged.
-std::optional<SessionId> owner_after(SessionId from, const StoreRequest& request) {
-  if (request.is_owned) return from;
-  return std::nullopt;
-}
-
-// No answer shares the value, and it can grow to `bytes` in place.
-bool has_room(const SharedText& value, std::size_t bytes) {
-  return value.is_sole() && value.text().capacity() >= bytes;
+StoreAnswer timed_out(std::uint64_t request, const std::string& key) {
+  return refuse(request, Code::kTimeout, "missing " + quoted_key(key));
 }
 
 template <typename Key, typename Id>
@@ -67,29 +33,22 @@ void forget(std::map<Key, std::set<Id>>& index, const Key& key, const Id& id) {
 
 void StoreKeys::apply(SessionId from, StoreRequest request, Clock::time_point now,
                       StoreAnswers& answers) {
-  if (request.operation == StoreOperation::kGet || request.operation == StoreOperation::kWait) {
-    if (auto own = get_or_wait(from, std::move(request), now))
-      answers.push_back({from, std::move(*own)});
-    return;
-  }
-  StoreAnswer own = answer(from, request, answers);
-  answers.push_back({from, std::move(own)});
+  if (auto own = answer(from, request, now, answers)) answers.push_back({from, std::move(*own)});
 }
 
-StoreAnswer StoreKeys::answer(SessionId from, StoreRequest& request, StoreAnswers& answers) {
+std::optional<StoreAnswer> StoreKeys::answer(SessionId from, StoreRequest& request,
+                                             Clock::time_point now, StoreAnswers& answers) {
   switch (request.operation) {
     case StoreOperation::kSet:
       return set(from, request, answers);
-    case StoreOperation::kAdd:
-      return add(from, request, answers);
-    case StoreOperation::kAppend:
-      return append(from, request, answers);
+    case StoreOperation::kGet:
+      return get(from, request, now);
+    case StoreOperation::kGetNow:
+      return get_now(request);
     case StoreOperation::kCompareAndSwap:
       return compare_and_swap(from, request, answers);
     case StoreOperation::kRemove:
-      return {.id = request.id, .number = erase(request.keys.front(), answers) ? 1 : 0};
-    case StoreOperation::kGetNow:
-      return get_now(request);
+      return StoreAnswer{.id = request.id, .number = erase(request.key, answers) ? 1 : 0};
     case StoreOperation::kList:
       return list(request);
     case StoreOperation::kWatch:
@@ -103,92 +62,55 @@ StoreAnswer StoreKeys::answer(SessionId from, StoreRequest& request, StoreAnswer
 
 // A plain set ends the key's ownership, so that a permanent key outlives its previous owner.
 StoreAnswer StoreKeys::set(SessionId from, StoreRequest& request, StoreAnswers& answers) {
-  const std::string& key = request.keys.front();
+  const std::string& key = request.key;
   if (auto why = over_share(from, key, request.value.size())) return full(request, std::move(*why));
   put(from, key, std::move(request.value), request.is_owned ? from : 0, answers);
   return {.id = request.id};
 }
 
-StoreAnswer StoreKeys::add(SessionId from, const StoreRequest& request, StoreAnswers& answers) {
-  const std::string& key = request.keys.front();
-  const SharedText* old = find(key);
-  std::optional<std::int64_t> sum = old == nullptr ? 0 : parse_counter(old->text());
-  if (!sum) return invalid_request(request, "the value is not a 64-bit decimal number");
-  if (__builtin_add_overflow(*sum, request.delta, &*sum))
-    return invalid_request(request, fmt::format("{} + {} overflows", old->text(), request.delta));
-  std::string text = std::to_string(*sum);
-  if (auto why = over_share(from, key, text.size())) return full(request, std::move(*why));
-  put(from, key, std::move(text), owner_after(from, request), answers);
-  return {.id = request.id, .number = *sum};
-}
-
-StoreAnswer StoreKeys::append(SessionId from, const StoreRequest& request, StoreAnswers& answers) {
-  const std::string& key = request.keys.front();
-  const auto found = entries_.find(key);
-  const std::size_t before = found == entries_.end() ? 0 : found->second.value.size();
-  const std::size_t after = before + request.value.size();
-  if (after > kMaxValueBytes)
-    return invalid_request(
-        request, fmt::format("the value would have {} bytes; at most {} are allowed", after,
-                             kMaxValueBytes));
-  if (auto why = over_share(from, key, after)) return full(request, std::move(*why));
-  // Take the value out if it can grow in place; else every append would copy all of it. All
-  // allocations come before that.
-  std::string value;
-  if (found != entries_.end() && !has_room(found->second.value, after)) {
-    value.reserve(std::min(kMaxValueBytes, std::max(after, 2 * before)));
-    value = found->second.value.text();
-  } else if (found != entries_.end()) {
-    bytes_.remove(found->second.payer, before);
-    value = found->second.value.take();
-  }
-  put(from, key, std::move(value += request.value), owner_after(from, request), answers);
-  return {.id = request.id, .number = static_cast<std::int64_t>(after)};
-}
-
 // A missing key counts as an empty value, both as expected and as returned.
 StoreAnswer StoreKeys::compare_and_swap(SessionId from, StoreRequest& request,
                                         StoreAnswers& answers) {
-  const std::string& key = request.keys.front();
+  const std::string& key = request.key;
   const SharedText* old = find(key);
   const SharedText current = old == nullptr ? SharedText() : *old;
   if (current.text() != request.expected) return {.id = request.id, .value = current};
   if (auto why = over_share(from, key, request.value.size())) return full(request, std::move(*why));
   const SharedText desired = std::move(request.value);
-  put(from, key, desired, owner_after(from, request), answers);
+  put(from, key, desired, request.is_owned ? std::optional(from) : std::nullopt, answers);
   return {.id = request.id, .value = desired};
 }
 
 StoreAnswer StoreKeys::get_now(const StoreRequest& request) const {
-  if (const SharedText* value = find(request.keys.front()))
-    return {.id = request.id, .value = *value};
+  if (const SharedText* value = find(request.key)) return {.id = request.id, .value = *value};
   return refuse(request.id, Code::kNotFound, "there is no such key");
 }
 
 // Keys and values in turn, in the order of the keys.
 StoreAnswer StoreKeys::list(const StoreRequest& request) const {
-  const std::string& prefix = request.keys.front();
+  const std::string& prefix = request.key;
   std::vector<std::string_view> texts;
   std::size_t bytes = 0;
   for (auto entry = entries_.lower_bound(prefix);
        entry != entries_.end() && entry->first.starts_with(prefix); ++entry) {
     bytes += entry->first.size() + entry->second.value.size();
     if (Status status = check_store_listing(bytes); !status.is_ok())
-      return invalid_request(request, status.message());
+      return refuse(request.id, status);
     texts.emplace_back(entry->first);
     texts.emplace_back(entry->second.value.text());
   }
   return {.id = request.id,
-          .value = pack_texts(texts),
+          .value = encode_record(texts),
           .number = static_cast<std::int64_t>(texts.size() / 2)};
 }
 
 StoreAnswer StoreKeys::watch(SessionId from, const StoreRequest& request) {
   const WatchId id{from, request.id};
-  if (watches_.contains(id)) return invalid_request(request, "this id has a watch already");
-  const std::size_t bytes = watch_bytes(request.keys.front());
+  if (watches_.contains(id))
+    return refuse(request.id, Code::kInvalidArgument, "this id has a watch already");
+  const std::size_t bytes = listener_bytes(request.key);
   if (auto why = charges_.over(from, bytes)) return full(request, std::move(*why));
-  const auto prefix = watches_by_prefix_.try_emplace(request.keys.front()).first;
+  const auto prefix = watches_by_prefix_.try_emplace(request.key).first;
   prefix->second.insert(id);
   watches_.emplace(id, prefix);
   charges_.add(from, bytes);
@@ -196,7 +118,7 @@ StoreAnswer StoreKeys::watch(SessionId from, const StoreRequest& request) {
 }
 
 StoreAnswer StoreKeys::unwatch(SessionId from, const StoreRequest& request) {
-  auto found = watches_.find({from, static_cast<std::uint64_t>(request.delta)});
+  auto found = watches_.find({from, request.watch});
   if (found == watches_.end()) return refuse(request.id, Code::kNotFound, "there is no such watch");
   end_watch(found);
   return {.id = request.id};
@@ -204,40 +126,42 @@ StoreAnswer StoreKeys::unwatch(SessionId from, const StoreRequest& request) {
 
 StoreKeys::Watches::iterator StoreKeys::end_watch(Watches::iterator watch) {
   const auto prefix = watch->second;
-  charges_.remove(watch->first.first, watch_bytes(prefix->first));
+  charges_.remove(watch->first.first, listener_bytes(prefix->first));
   prefix->second.erase(watch->first);
   if (prefix->second.empty()) watches_by_prefix_.erase(prefix);
   return watches_.erase(watch);
 }
 
-std::optional<StoreAnswer> StoreKeys::get_or_wait(SessionId from, StoreRequest request,
-                                                  Clock::time_point now) {
-  const auto is_missing = [&](const std::string& key) { return find(key) == nullptr; };
-  Wait wait;
-  wait.session = from;
-  wait.request = request.id;
-  wait.operation = request.operation;
-  wait.keys = std::move(request.keys);
-  if (std::none_of(wait.keys.begin(), wait.keys.end(), is_missing)) return satisfied(wait);
-  if (request.timeout_ms == 0) {
-    wait.keys = sorted_once(std::move(wait.keys));
-    return timed_out(wait);
-  }
-  if (auto why = charges_.over(from, wait_bytes(wait.keys))) return full(request, std::move(*why));
-  wait.keys = sorted_once(std::move(wait.keys));
-  wait.missing =
-      static_cast<std::size_t>(std::count_if(wait.keys.begin(), wait.keys.end(), is_missing));
-  if (request.timeout_ms != kNoTimeout)
+std::optional<StoreAnswer> StoreKeys::get(SessionId from, StoreRequest& request,
+                                          Clock::time_point now) {
+  if (const SharedText* value = find(request.key))
+    return StoreAnswer{.id = request.id, .value = *value};
+  if (request.timeout_ms == 0) return timed_out(request.id, request.key);
+  const std::size_t bytes = listener_bytes(request.key);
+  if (auto why = charges_.over(from, bytes)) return full(request, std::move(*why));
+  const WaitId id{from, next_wait_++};
+  Wait wait{.request = request.id, .key = std::move(request.key)};
+  if (request.timeout_ms != kNoTimeout) {
     wait.deadline = now + std::chrono::milliseconds(request.timeout_ms);
-  keep(std::move(wait));
+    deadlines_.emplace(*wait.deadline, id);
+  }
+  waits_by_key_[wait.key].insert(id);
+  waits_.emplace(id, std::move(wait));
+  charges_.add(from, bytes);
   return std::nullopt;
 }
 
+StoreKeys::Waits::iterator StoreKeys::end_wait(Waits::iterator found) {
+  const auto& [id, wait] = *found;
+  charges_.remove(id.first, listener_bytes(wait.key));
+  if (wait.deadline) deadlines_.erase({*wait.deadline, id});
+  forget(waits_by_key_, wait.key, id);
+  return waits_.erase(found);
+}
+
 void StoreKeys::disconnect(SessionId session, StoreAnswers& answers) {
-  if (auto waiting = waits_by_session_.find(session); waiting != waits_by_session_.end()) {
-    const std::set<WaitId> gone = waiting->second;  // a copy: drop() changes the set
-    for (WaitId id : gone) drop(id);
-  }
+  auto wait = waits_.lower_bound({session, 0});
+  while (wait != waits_.end() && wait->first.first == session) wait = end_wait(wait);
   auto watch = watches_.lower_bound({session, 0});
   while (watch != watches_.end() && watch->first.first == session) watch = end_watch(watch);
   auto owned = owned_.extract(session);
@@ -251,10 +175,9 @@ void StoreKeys::disconnect(SessionId session, StoreAnswers& answers) {
 
 void StoreKeys::expire(Clock::time_point now, StoreAnswers& answers) {
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
-    const WaitId id = deadlines_.begin()->second;
-    const Wait& wait = waits_.at(id);
-    answers.push_back({wait.session, timed_out(wait)});
-    drop(id);
+    const auto wait = waits_.find(deadlines_.begin()->second);
+    answers.push_back({wait->first.first, timed_out(wait->second.request, wait->second.key)});
+    end_wait(wait);
   }
 }
 
@@ -315,14 +238,13 @@ void StoreKeys::put(SessionId from, const std::string& key, SharedText value,
   bytes_.add(from, key.size() + entry.value.size());
   if (owner) own(found->first, entry, *owner);
   tell_watchers(key, StoreEvent::kSet, entry.value, answers);
-  auto waiting = waits_by_key_.find(key);
-  if (!is_new || waiting == waits_by_key_.end()) return;
-  const std::set<WaitId> ids = waiting->second;  // a copy: drop() changes the set
-  for (WaitId id : ids) {
-    Wait& wait = waits_.at(id);
-    if (--wait.missing > 0) continue;
-    answers.push_back({wait.session, satisfied(wait)});
-    drop(id);
+  const auto waiting = waits_by_key_.find(key);
+  if (waiting == waits_by_key_.end()) return;
+  const std::set<WaitId> ids = waiting->second;  // a copy: end_wait() changes the set
+  for (const WaitId& id : ids) {
+    const auto wait = waits_.find(id);
+    answers.push_back({id.first, {.id = wait->second.request, .value = entry.value}});
+    end_wait(wait);
   }
 }
 
@@ -345,9 +267,6 @@ bool StoreKeys::erase(const std::string& key, StoreAnswers& answers) {
   refund(key, found->second);
   entries_.erase(found);
   tell_watchers(key, StoreEvent::kRemoved, {}, answers);
-  auto waiting = waits_by_key_.find(key);
-  if (waiting == waits_by_key_.end()) return true;
-  for (WaitId id : waiting->second) ++waits_.at(id).missing;
   return true;
 }
 
@@ -359,36 +278,6 @@ void StoreKeys::tell_watchers(const std::string& key, StoreEvent event, const Sh
     for (const auto& [session, id] : watches)
       answers.push_back({session, {.id = id, .value = value, .event = event, .key = name}});
   });
-}
-
-StoreAnswer StoreKeys::satisfied(const Wait& wait) const {
-  if (wait.operation == StoreOperation::kWait) return {.id = wait.request};
-  return {.id = wait.request, .value = *find(wait.keys.front())};
-}
-
-StoreAnswer StoreKeys::timed_out(const Wait& wait) const {
-  std::vector<std::string> missing;
-  std::copy_if(wait.keys.begin(), wait.keys.end(), std::back_inserter(missing),
-               [&](const auto& key) { return find(key) == nullptr; });
-  return refuse(wait.request, Code::kTimeout, "missing " + list_keys(missing));
-}
-
-void StoreKeys::keep(Wait wait) {
-  const WaitId id = next_wait_++;
-  charges_.add(wait.session, wait_bytes(wait.keys));
-  for (const std::string& key : wait.keys) waits_by_key_[key].insert(id);
-  waits_by_session_[wait.session].insert(id);
-  if (wait.deadline) deadlines_.emplace(*wait.deadline, id);
-  waits_.emplace(id, std::move(wait));
-}
-
-void StoreKeys::drop(WaitId id) {
-  auto node = waits_.extract(id);
-  const Wait& wait = node.mapped();
-  charges_.remove(wait.session, wait_bytes(wait.keys));
-  if (wait.deadline) deadlines_.erase({*wait.deadline, id});
-  for (const std::string& key : wait.keys) forget(waits_by_key_, key, id);
-  forget(waits_by_session_, wait.session, id);
 }
 
 }  // namespace memspan

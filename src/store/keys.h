@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The store's keys and values, with their waits, watches and owners.
 //
-// The store answers a request at once, except a get or a wait for missing keys. It keeps those
-// until the last key appears, their time is over or their session ends. It answers a watch at once
-// and then at every change of a key with its prefix, in the order of the changes.
+// The store answers a request at once, except a get of a missing key. It keeps that until the key
+// appears, its time is over or its session ends. It answers a watch at once and then at every
+// change of a key with its prefix, in the order of the changes.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <optional>
 #include <set>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "core/clock.h"
-#include "store/answers.h"
 #include "store/charges.h"
-#include "store/quota.h"
 
 namespace memspan {
+
+// An answer and its session. A value.
+struct StoreOutgoing {
+  SessionId to = 0;
+  StoreAnswer answer;
+};
+using StoreAnswers = std::vector<StoreOutgoing>;
 
 // One thread at a time.
 class StoreKeys {
@@ -34,7 +31,7 @@ class StoreKeys {
   void apply(SessionId from, StoreRequest request, Clock::time_point now, StoreAnswers& answers);
   // Drops the session's waits and watches, and removes the keys that it owns.
   void disconnect(SessionId session, StoreAnswers& answers);
-  // Answers kTimeout, with the missing keys, to all requests whose time is over at `now`.
+  // Answers kTimeout to all requests whose time is over at `now`.
   void expire(Clock::time_point now, StoreAnswers& answers);
   std::optional<Clock::time_point> next_deadline() const;
   // The most waits and watches that a change of the key answers.
@@ -45,36 +42,33 @@ class StoreKeys {
   std::size_t watches() const { return watches_.size(); }
 
  private:
-  using WaitId = std::uint64_t;
   struct Entry {
     SharedText value;
     SessionId owner = 0;  // 0: not owned
     SessionId payer = 0;  // the session that has written it last: the key is charged to it
   };
-  // Invariant: `missing` is the number of its keys that are not in entries_, and is not zero.
+  // A get of a key that is not in entries_.
   struct Wait {
-    SessionId session = 0;
     std::uint64_t request = 0;
-    StoreOperation operation = StoreOperation::kWait;
-    std::vector<std::string> keys;  // sorted, each once
-    std::size_t missing = 0;
-    std::optional<Clock::time_point> deadline;
+    std::string key;
+    std::optional<Clock::time_point> deadline = {};
   };
+  using WaitId = std::pair<SessionId, std::uint64_t>;
+  using Waits = std::map<WaitId, Wait>;
   using WatchId = std::pair<SessionId, std::uint64_t>;  // the request's id names the watch
   using Prefixes = std::map<std::string, std::set<WatchId>, std::less<>>;
   using Watches = std::map<WatchId, Prefixes::iterator>;
 
-  StoreAnswer answer(SessionId from, StoreRequest& request, StoreAnswers& answers);
+  // Nullopt: later.
+  std::optional<StoreAnswer> answer(SessionId from, StoreRequest& request, Clock::time_point now,
+                                    StoreAnswers& answers);
   StoreAnswer set(SessionId from, StoreRequest& request, StoreAnswers& answers);
-  StoreAnswer add(SessionId from, const StoreRequest& request, StoreAnswers& answers);
-  StoreAnswer append(SessionId from, const StoreRequest& request, StoreAnswers& answers);
   StoreAnswer compare_and_swap(SessionId from, StoreRequest& request, StoreAnswers& answers);
   StoreAnswer get_now(const StoreRequest& request) const;
   StoreAnswer list(const StoreRequest& request) const;
   StoreAnswer watch(SessionId from, const StoreRequest& request);
   StoreAnswer unwatch(SessionId from, const StoreRequest& request);
-  std::optional<StoreAnswer> get_or_wait(SessionId from, StoreRequest request,
-                                         Clock::time_point now);
+  std::optional<StoreAnswer> get(SessionId from, StoreRequest& request, Clock::time_point now);
 
   const SharedText* find(const std::string& key) const;
   // The message of kOutOfMemory if the session may not make the value that long, else nullopt.
@@ -93,21 +87,17 @@ class StoreKeys {
   void tell_watchers(const std::string& key, StoreEvent event, const SharedText& value,
                      StoreAnswers& answers) const;
 
-  StoreAnswer satisfied(const Wait& wait) const;
-  StoreAnswer timed_out(const Wait& wait) const;
-  void keep(Wait wait);
-  void drop(WaitId id);
+  Waits::iterator end_wait(Waits::iterator wait);
 
   StoreCharges& charges_;
   StoreCharges counts_;  // of keys
   StoreCharges bytes_;   // of keys and values
   std::map<std::string, Entry> entries_;
   std::map<SessionId, std::set<std::string_view>> owned_;  // of the keys in entries_
-  std::map<WaitId, Wait> waits_;
-  std::map<std::string, std::set<WaitId>> waits_by_key_;  // each wait under each of its keys
-  std::map<SessionId, std::set<WaitId>> waits_by_session_;
+  Waits waits_;
+  std::map<std::string, std::set<WaitId>> waits_by_key_;
   std::set<std::pair<Clock::time_point, WaitId>> deadlines_;
-  WaitId next_wait_ = 0;
+  std::uint64_t next_wait_ = 0;
   Prefixes watches_by_prefix_;
   Watches watches_;
 };

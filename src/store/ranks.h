@@ -3,23 +3,16 @@
 // for, until it returns it or ends. The first session that knows the size sets it.
 #pragma once
 
-#include <cstdint>
-#include <map>
 #include <set>
-#include <string>
-#include <string_view>
-#include <utility>
 
-#include "store/answers.h"
 #include "store/charges.h"
-#include "store/rank_service.h"
+#include "store/recipes/rank_recipe.h"
 
 namespace memspan {
 
 // One thread at a time.
 class StoreRanks {
  public:
-  static constexpr std::uint32_t kMostRanks = 65536;
   // False for MemFabric's scopes, which all members of the store share. All other scopes have the
   // name of their job.
   static bool is_jobs_name(std::string_view scope) { return scope != "bm" && scope != "shm"; }
@@ -29,8 +22,7 @@ class StoreRanks {
   explicit StoreRanks(StoreCharges& charges, std::map<std::string, std::uint32_t> sizes = {})
       : charges_(charges), sizes_(std::move(sizes)) {}
 
-  // kInvalidArgument with both values when the sizes differ or the rank is beyond the size,
-  // kUnavailable when the rank, or every rank, is taken.
+  // Fails as agree_on_size() and choose_rank(). The size becomes the scope's only on success.
   StoreAnswer take(SessionId from, const std::string& member, const StoreRequest& request);
   // Frees the session's ranks in the scope; kNotFound if it has none.
   StoreAnswer give(SessionId from, const StoreRequest& request);
@@ -39,11 +31,10 @@ class StoreRanks {
  private:
   struct Scope {
     std::uint32_t size = 0;
-    std::map<int, std::pair<SessionId, std::string>> taken;  // session, and its name
+    RankHolders taken;
   };
   StoreAnswer try_to_take(SessionId from, const std::string& member, const StoreRequest& request);
   void free_rank(SessionId session, const std::string& name, int rank);
-  static int lowest_free(const Scope& scope);
 
   StoreCharges& charges_;
   const std::map<std::string, std::uint32_t> sizes_;

@@ -5,8 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <utility>
-#include <vector>
+#include <type_traits>
 
 #include "core/interrupt.h"
 #include "core/log.h"
@@ -42,70 +41,15 @@ Status reason_of(const Status& loss) {
   return has_question ? Status(loss.code(), message.substr(end + 2)) : loss;
 }
 
-Status status_of(const Status& status) {
-  return status;
-}
-template <typename T>
-const Status& status_of(const Result<T>& result) {
-  return result.status();
-}
-
 }  // namespace
-
-// A watch over all sessions. One session at a time calls its watcher, even if a call from the
-// former session still runs when the next one begins.
-class ReconnectingStore::Watch {
- public:
-  Watch(std::string_view prefix, StoreWatcher watcher)
-      : prefix_(prefix), watcher_(std::move(watcher)) {}
-
-  const std::string& prefix() const { return prefix_; }
-
-  void call(const StoreChange& change) MEMSPAN_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    while (caller_ && !is_over_) returned_.wait_until(mutex_, Deadline::never());
-    if (is_over_) return;
-    caller_ = std::this_thread::get_id();
-    mutex_.unlock();
-    watcher_(change);
-    mutex_.lock();
-    caller_.reset();
-    returned_.notify_all();
-  }
-
-  // Like KeyValueStore::unwatch().
-  Status end(const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_) {
-    const Deadline patience = end_of_watcher(deadline);
-    MutexLock lock(mutex_);
-    is_over_ = true;
-    returned_.notify_all();
-    while (caller_ && *caller_ != std::this_thread::get_id())
-      if (!returned_.wait_until(mutex_, patience) && caller_)
-        return {Code::kTimeout, "unwatch: the watcher is still running"};
-    return Status::ok();
-  }
-
-  // The session that has it; guarded, like id, by ReconnectingStore::mutex_.
-  std::uint64_t session = 0;  // 0: none yet
-  std::uint64_t id = 0;       // in that session
-
- private:
-  const std::string prefix_;
-  const StoreWatcher watcher_;
-  Mutex mutex_;
-  ConditionVariable returned_;
-  std::optional<std::thread::id> caller_ MEMSPAN_GUARDED_BY(mutex_);  // the watcher runs
-  bool is_over_ MEMSPAN_GUARDED_BY(mutex_) = false;
-};
 
 Result<std::unique_ptr<ReconnectingStore>> ReconnectingStore::start(
     std::unique_ptr<KeyValueStore> first, Options options) {
   std::unique_ptr<ReconnectingStore> made(
       new ReconnectingStore(std::move(first), std::move(options)));
-  auto thread = start_thread("a store that reconnects", [store = made.get()] { store->run(); });
-  if (!thread.is_ok()) return thread.status();
-  MutexLock lock(made->mutex_);
-  made->thread_ = std::move(thread).value();
+  MutexLock lock(made->mutex_);  // until it has the thread that runs
+  MEMSPAN_PASS_ASSIGN(made->thread_, start_thread("a store that reconnects",
+                                                  [store = made.get()] { store->run(); }));
   return made;
 }
 
@@ -181,7 +125,7 @@ Result<ReconnectingStore::Session> ReconnectingStore::await_session(std::uint64_
   MutexLock lock(mutex_);
   while (!is_ending_ && (loss_ || session_.number <= after)) {
     // This thread itself begins the next session.
-    if (std::this_thread::get_id() == thread_id_) return loss();
+    if (thread_ && std::this_thread::get_id() == thread_->get_id()) return loss();
     if (wait_interruptibly(changed_, mutex_, deadline)) continue;
     if (is_ending_ || (!loss_ && session_.number > after)) break;
     const Status why = end_of_wait({});
@@ -191,56 +135,50 @@ Result<ReconnectingStore::Session> ReconnectingStore::await_session(std::uint64_
   return session_;
 }
 
-template <typename Answer, typename Call>
-Answer ReconnectingStore::repeat(const Deadline& deadline, Call call) {
+template <typename Call>
+auto ReconnectingStore::repeat(const Deadline& deadline, Call call)
+    -> std::invoke_result_t<Call, KeyValueStore&> {
   for (std::uint64_t used = 0;;) {
-    auto session = await_session(used, deadline);
-    if (!session.is_ok()) return session.status();
-    Answer answer = call(*session->store);
-    if (status_of(answer).code() != Code::kStoreLost) return answer;
-    used = session->number;
+    MEMSPAN_PASS_ASSIGN(const Session session, await_session(used, deadline));
+    auto answer = call(*session.store);
+    if (answer.code() != Code::kStoreLost) return answer;
+    used = session.number;
   }
 }
 
 Status ReconnectingStore::set(std::string_view key, std::string_view value, Deadline deadline,
                               KeyLife life) {
-  return repeat<Status>(
-      deadline, [&](KeyValueStore& store) { return store.set(key, value, deadline, life); });
+  return repeat(deadline, [&](auto& store) { return store.set(key, value, deadline, life); });
 }
 
 Result<std::string> ReconnectingStore::get(std::string_view key, Deadline deadline) {
-  return repeat<Result<std::string>>(
-      deadline, [&](KeyValueStore& store) { return store.get(key, deadline); });
+  return repeat(deadline, [&](auto& store) { return store.get(key, deadline); });
 }
 
 Result<std::string> ReconnectingStore::get_now(std::string_view key, Deadline deadline) {
-  return repeat<Result<std::string>>(
-      deadline, [&](KeyValueStore& store) { return store.get_now(key, deadline); });
+  return repeat(deadline, [&](auto& store) { return store.get_now(key, deadline); });
 }
 
 Result<std::string> ReconnectingStore::compare_and_swap(std::string_view key,
                                                         std::string_view expected,
                                                         std::string_view desired, Deadline deadline,
                                                         KeyLife life) {
-  auto session = await_session(0, deadline);
-  if (!session.is_ok()) return session.status();
-  return session->store->compare_and_swap(key, expected, desired, deadline, life);
+  MEMSPAN_PASS_ASSIGN(auto session, await_session(0, deadline));
+  return session.store->compare_and_swap(key, expected, desired, deadline, life);
 }
 
 Result<bool> ReconnectingStore::remove(std::string_view key, Deadline deadline) {
-  return repeat<Result<bool>>(deadline,
-                              [&](KeyValueStore& store) { return store.remove(key, deadline); });
+  return repeat(deadline, [&](auto& store) { return store.remove(key, deadline); });
 }
 
 Result<StoreListing> ReconnectingStore::list(std::string_view prefix, Deadline deadline) {
-  return repeat<Result<StoreListing>>(
-      deadline, [&](KeyValueStore& store) { return store.list(prefix, deadline); });
+  return repeat(deadline, [&](auto& store) { return store.list(prefix, deadline); });
 }
 
 // Registers the watch first, so that a session that begins in between includes it.
 Result<std::uint64_t> ReconnectingStore::watch(std::string_view prefix, StoreWatcher watcher,
                                                Deadline deadline) {
-  const auto watch = std::make_shared<Watch>(prefix, std::move(watcher));
+  const auto watch = std::make_shared<Watch>(std::string(prefix), std::move(watcher));
   std::uint64_t number = 0;
   {
     MutexLock lock(mutex_);
@@ -260,7 +198,7 @@ Result<std::uint64_t> ReconnectingStore::watch(std::string_view prefix, StoreWat
       if (watch->session >= session->number) return number;
     }
     auto id = session->store->watch(
-        prefix, [watch](const StoreChange& change) { watch->call(change); }, deadline);
+        prefix, [watch](const StoreChange& change) { watch->calls.call(change); }, deadline);
     if (!id.is_ok() && id.code() != Code::kStoreLost) return fail(id.status());
     used = session->number;
     if (!id.is_ok()) continue;
@@ -288,7 +226,7 @@ Status ReconnectingStore::unwatch(std::uint64_t watch, Deadline deadline) {
     id = over->session == session.number ? over->id : 0;
     if (loss_) id = 0;
   }
-  Status status = over->end(deadline);
+  Status status = over->calls.end(deadline);
   if (id == 0) return status;
   const Status there = session.store->unwatch(id, deadline);
   // The end of a session also ends its watches.
@@ -301,7 +239,6 @@ void ReconnectingStore::run() {
     Session session;
     {
       MutexLock lock(mutex_);
-      thread_id_ = std::this_thread::get_id();
       if (is_ending_) return;
       session = session_;
     }
@@ -327,7 +264,10 @@ Status ReconnectingStore::await_loss(const Session& session) {
     if (over.code() == Code::kStoreLost) return over;
     if (settles_ && settles_->has_passed()) {
       settles_.reset();
-      settle();
+      static_cast<void>(use_renewals([](const Renewal& renewal) {
+        if (renewal.settle) renewal.settle();
+        return Status::ok();
+      }));
     } else if (!pause(kRefusalPause)) {
       return Status::ok();
     }
@@ -347,13 +287,6 @@ void ReconnectingStore::note_loss(const Status& over) {
                   options_.where, why.message(), kStoreLost));
 }
 
-void ReconnectingStore::note_attempt(const Status& failed) {
-  MutexLock lock(mutex_);
-  if (!loss_) return;
-  ++loss_->attempts;
-  loss_->last_attempt = failed;
-}
-
 bool ReconnectingStore::reconnect() {
   for (;;) {
     if (next_pause_ != Duration::zero() && !pause(jittered(next_pause_))) return false;
@@ -362,9 +295,10 @@ bool ReconnectingStore::reconnect() {
     Status begun = store.status();
     if (store.is_ok()) begun = begin_session(std::move(store).value());
     if (begun.is_ok()) return true;
-    note_attempt(begun);
     MutexLock lock(mutex_);
     if (is_ending_) return false;
+    ++loss_->attempts;
+    loss_->last_attempt = std::move(begun);
   }
 }
 
@@ -379,7 +313,7 @@ Status ReconnectingStore::begin_session(const std::shared_ptr<KeyValueStore>& st
   std::map<std::uint64_t, std::uint64_t> ids;
   for (const auto& [number, watch] : watches) {
     auto id = store->watch(
-        watch->prefix(), [watch = watch](const StoreChange& change) { watch->call(change); },
+        watch->prefix, [watch = watch](const StoreChange& change) { watch->calls.call(change); },
         deadline);
     status = id.status();
     if (!status.is_ok()) break;
@@ -392,34 +326,33 @@ Status ReconnectingStore::begin_session(const std::shared_ptr<KeyValueStore>& st
 }
 
 Status ReconnectingStore::renew(KeyValueStore& store, const Deadline& deadline) {
-  std::vector<std::uint64_t> numbers;
-  {
-    MutexLock lock(mutex_);
-    for (const auto& [number, renewal] : renewals_)
-      if (renewal->renew) numbers.push_back(number);
-  }
-  for (const std::uint64_t number : numbers) {
-    Status status;
-    use_renewal(number, [&](const Renewal& renewal) { status = renewal.renew(store, deadline); });
-    if (status.code() == Code::kStoreLost || status.code() == Code::kTimeout) return status;
-  }
-  return Status::ok();
+  return use_renewals([&](const Renewal& renewal) {
+    Status status = renewal.renew ? renewal.renew(store, deadline) : Status::ok();
+    const bool is_over = status.code() == Code::kStoreLost || status.code() == Code::kTimeout;
+    return is_over ? std::move(status) : Status::ok();
+  });
 }
 
-template <typename Call>
-void ReconnectingStore::use_renewal(std::uint64_t number, Call call) {
-  std::shared_ptr<const Renewal> renewal;
+template <typename Use>
+Status ReconnectingStore::use_renewals(Use use) {
+  std::map<std::uint64_t, std::shared_ptr<const Renewal>> renewals;
   {
     MutexLock lock(mutex_);
-    const auto found = renewals_.find(number);
-    if (found == renewals_.end()) return;
-    renewal = found->second;
-    used_renewal_ = number;
+    renewals = renewals_;
   }
-  call(*renewal);
-  MutexLock lock(mutex_);
-  used_renewal_ = 0;
-  changed_.notify_all();
+  for (const auto& [number, renewal] : renewals) {
+    {
+      MutexLock lock(mutex_);
+      if (!renewals_.contains(number)) continue;
+      used_renewal_ = number;
+    }
+    Status status = use(*renewal);
+    MutexLock lock(mutex_);
+    used_renewal_ = 0;
+    changed_.notify_all();
+    if (!status.is_ok()) return status;
+  }
+  return Status::ok();
 }
 
 // Watches that ended in the meantime also end in this session. The former session ends last,
@@ -454,17 +387,6 @@ Status ReconnectingStore::publish(const std::shared_ptr<KeyValueStore>& store,
   log_line(LogLevel::kWarn,
            fmt::format("the store at {} is back after {:.1f} s", options_.where, to_seconds(away)));
   return Status::ok();
-}
-
-void ReconnectingStore::settle() {
-  std::vector<std::uint64_t> numbers;
-  {
-    MutexLock lock(mutex_);
-    for (const auto& [number, renewal] : renewals_)
-      if (renewal->settle) numbers.push_back(number);
-  }
-  for (const std::uint64_t number : numbers)
-    use_renewal(number, [](const Renewal& renewal) { renewal.settle(); });
 }
 
 bool ReconnectingStore::pause(Duration duration) {

@@ -16,19 +16,11 @@
 
 #include <sys/types.h>
 
-#include <cstdint>
-#include <functional>
 #include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <thread>
+#include <type_traits>
 
-#include "core/clock.h"
-#include "core/mutex.h"
-#include "core/status.h"
-#include "store/key_value_store.h"
+#include "store/watch_calls.h"
 
 namespace memspan {
 
@@ -85,7 +77,17 @@ class ReconnectingStore final : public KeyValueStore {
   const std::string& member() const override { return member_; }
 
  private:
-  class Watch;
+  // A watch over all sessions. One session at a time calls its watcher, even if a call from the
+  // former session still runs when the next one begins.
+  struct Watch {
+    Watch(std::string of, StoreWatcher watcher)
+        : prefix(std::move(of)), calls(std::move(watcher)) {}
+    const std::string prefix;
+    WatchCalls calls;
+    // The session that has it; guarded, like id, by mutex_.
+    std::uint64_t session = 0;  // 0: none yet
+    std::uint64_t id = 0;       // in that session
+  };
   // A session of the underlying store.
   struct Session {
     std::shared_ptr<KeyValueStore> store;  // shared with the calls that use it now
@@ -104,24 +106,22 @@ class ReconnectingStore final : public KeyValueStore {
   Result<Session> await_session(std::uint64_t after, const Deadline& deadline)
       MEMSPAN_EXCLUDES(mutex_);
   // Repeats `call(store)` until it returns anything but kStoreLost.
-  template <typename Answer, typename Call>
-  Answer repeat(const Deadline& deadline, Call call) MEMSPAN_EXCLUDES(mutex_);
+  template <typename Call>
+  auto repeat(const Deadline& deadline, Call call) -> std::invoke_result_t<Call, KeyValueStore&>;
   Status loss() const MEMSPAN_REQUIRES(mutex_);
 
   // Called by the thread.
   void run();
   Status await_loss(const Session& session);
   void note_loss(const Status& over) MEMSPAN_EXCLUDES(mutex_);
-  void note_attempt(const Status& failed) MEMSPAN_EXCLUDES(mutex_);
   bool reconnect();
   Status begin_session(const std::shared_ptr<KeyValueStore>& store);
   Status renew(KeyValueStore& store, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
   Status publish(const std::shared_ptr<KeyValueStore>& store,
                  const std::map<std::uint64_t, std::uint64_t>& watches) MEMSPAN_EXCLUDES(mutex_);
-  void settle() MEMSPAN_EXCLUDES(mutex_);
-  // Calls one of the renewal's functions, unless the renewal was removed.
-  template <typename Call>
-  void use_renewal(std::uint64_t number, Call call) MEMSPAN_EXCLUDES(mutex_);
+  // Calls `use` for each renewal that was not removed, up to the first failure.
+  template <typename Use>
+  Status use_renewals(Use use) MEMSPAN_EXCLUDES(mutex_);
   // False if end() cut it short.
   bool pause(Duration duration) MEMSPAN_EXCLUDES(mutex_);
 
@@ -143,7 +143,6 @@ class ReconnectingStore final : public KeyValueStore {
   std::map<std::uint64_t, std::shared_ptr<const Renewal>> renewals_ MEMSPAN_GUARDED_BY(mutex_);
   std::uint64_t used_renewal_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // 0: none is called now
   std::optional<std::thread> thread_ MEMSPAN_GUARDED_BY(mutex_);
-  std::thread::id thread_id_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace memspan

@@ -7,8 +7,6 @@
 
 #include <exception>
 #include <new>
-#include <optional>
-#include <utility>
 
 namespace memspan {
 namespace {
@@ -46,13 +44,7 @@ std::string another_version(const StoreHello& hello) {
 
 StoreSession::StoreSession(Owner& owner, SessionId id, std::unique_ptr<ByteChannel> stream,
                            Shared shared, StorePatience patience)
-    : owner_(owner),
-      id_(id),
-      stream_(std::move(stream)),
-      loop_(shared.loop),
-      chunk_(shared.chunk),
-      all_backlog_(shared.backlog),
-      limits_(patience) {}
+    : owner_(owner), id_(id), stream_(std::move(stream)), shared_(shared), limits_(patience) {}
 
 template <typename Step>
 void StoreSession::run(Step step) {
@@ -66,12 +58,12 @@ void StoreSession::run(Step step) {
 }
 
 void StoreSession::start() {
-  auto watched =
-      loop_.watch(stream_->socket(), 0,
-                  [self = shared_from_this()](std::uint32_t events) { self->on_ready(events); });
+  auto watched = shared_.loop.watch(
+      stream_->socket(), 0,
+      [self = shared_from_this()](std::uint32_t events) { self->on_ready(events); });
   if (!watched.is_ok()) return close(watched.status());
   watch_ = *watched;
-  patience_ = loop_.call_at(Clock::now() + limits_.hello, [self = shared_from_this()] {
+  patience_ = shared_.loop.call_at(Clock::now() + limits_.hello, [self = shared_from_this()] {
     if (self->stage_ != Stage::kServing)
       self->run([&] { self->close(lost("it did not say hello in time")); });
   });
@@ -103,7 +95,7 @@ void StoreSession::dismiss(const Status& why) {
 }
 
 void StoreSession::drop_queue() {
-  for (const StoreFrame& frame : queue_) all_backlog_.remove(frame);
+  for (const StoreFrame& frame : queue_) shared_.backlog.remove(frame);
   queue_.clear();
   backlog_ = {};
   unsent_ = 0;
@@ -114,11 +106,10 @@ void StoreSession::close(const Status& why) {
   const bool was_dismissed = stage_ == Stage::kDismissed;
   stage_ = Stage::kClosed;
   drop_queue();
-  loop_.cancel(watch_);
+  shared_.loop.cancel(watch_);
   ::shutdown(stream_->socket(), SHUT_RDWR);  // a child of fork() may hold it open
   stream_.reset();
-  for (const EventLoop::Token timer : {patience_, reading_.timer, writing_.timer})
-    loop_.cancel(timer);
+  for (const EventLoop::Token timer : {patience_, reading_, writing_}) shared_.loop.cancel(timer);
   owner_.closed(id_, was_dismissed ? dismissal_ : why);
 }
 
@@ -181,16 +172,16 @@ void StoreSession::watch() {
   const std::uint32_t wanted = (is_reading_ ? EPOLLIN : 0U) | (is_writing_ ? EPOLLOUT : 0U);
   if (stage_ == Stage::kClosed || wanted == watched_) return;
   watched_ = wanted;
-  loop_.change(watch_, wanted);
+  shared_.loop.change(watch_, wanted);
 }
 
 void StoreSession::read() {
   for (int i = 0; i < kChunksInARow; ++i) {
     take_frames();
     if (is_paused_ || (stage_ != Stage::kGreeting && stage_ != Stage::kServing)) return;
-    const ChannelStep step = stream_->read(chunk_.data(), chunk_.size());
+    const ChannelStep step = stream_->read(shared_.chunk.data(), shared_.chunk.size());
     if (!goes_on(step)) return;
-    const std::string_view bytes(chunk_.data(), step.bytes);
+    const std::string_view bytes(shared_.chunk.data(), step.bytes);
     if (!std::exchange(has_read_, true) && is_tls_record(bytes)) return refuse_tls();
     // The reader may have to move to twice its size.
     if (reader_.held() > kLargeFrame && !owner_.has_memory(2 * reader_.held()))
@@ -209,7 +200,7 @@ void StoreSession::refuse_tls() {
 }
 
 void StoreSession::read_soon() {
-  loop_.call_soon([self = shared_from_this()] {
+  shared_.loop.call_soon([self = shared_from_this()] {
     if (self->stage_ == Stage::kGreeting || self->stage_ == Stage::kServing)
       self->run([&] { self->read(); });
   });
@@ -249,7 +240,7 @@ void StoreSession::greet(std::string_view body) {
   const bool is_welcome = welcome.code == Code::kOk;
   stage_ = is_welcome ? Stage::kServing : Stage::kRefusing;
   if (is_welcome) {
-    loop_.cancel(patience_);
+    shared_.loop.cancel(patience_);
     reader_.set_limit(kMaxFrameBytes);
   }
   queue({.head = encode(welcome)});
@@ -259,7 +250,7 @@ void StoreSession::queue(StoreFrame frame) {
   queue_.push_back(std::move(frame));
   unsent_ += queue_.back().size();
   backlog_.add(queue_.back());
-  all_backlog_.add(queue_.back());
+  shared_.backlog.add(queue_.back());
   if (stage_ == Stage::kDismissed) return;
   if (backlog_.bytes() > limits_.queued)
     return dismiss(
@@ -292,7 +283,7 @@ void StoreSession::write() {
 void StoreSession::end_frame() {
   unsent_ -= queue_.front().size();
   backlog_.remove(queue_.front());
-  all_backlog_.remove(queue_.front());
+  shared_.backlog.remove(queue_.front());
   queue_.pop_front();
   sent_ = 0;
   time_frame(writing_, false);
@@ -309,21 +300,16 @@ void StoreSession::write_soon() {
 }
 
 // Before the hello, patience_ limits everything.
-void StoreSession::time_frame(FrameClock& clock, bool has_begun) {
+void StoreSession::time_frame(EventLoop::Token& timer, bool has_begun) {
   const bool is_timed = stage_ == Stage::kServing || stage_ == Stage::kDismissed;
-  if (!is_timed || clock.is_running == has_begun) return;
-  if (!has_begun) {
-    clock.is_running = false;
-    loop_.cancel(clock.timer);
-    return;
-  }
-  clock.timer = loop_.call_at(Clock::now() + limits_.frame, [self = shared_from_this()] {
+  if (!is_timed || (timer != 0) == has_begun) return;
+  if (!has_begun) return shared_.loop.cancel(std::exchange(timer, 0));
+  timer = shared_.loop.call_at(Clock::now() + limits_.frame, [self = shared_from_this()] {
     self->run([&] {
       self->close(lost(fmt::format("it took longer than {:.0f} s over one frame",
                                    to_seconds(self->limits_.frame))));
     });
   });
-  clock.is_running = true;
 }
 
 }  // namespace memspan

@@ -10,16 +10,12 @@
 // lack of memory.
 #pragma once
 
-#include <cstdint>
 #include <deque>
-#include <memory>
 #include <span>
-#include <string>
+#include <unordered_map>
 
-#include "core/clock.h"
 #include "net/byte_channel.h"
 #include "net/event_loop.h"
-#include "store/backlog.h"
 #include "store/wire.h"
 
 namespace memspan {
@@ -29,6 +25,33 @@ struct StorePatience {
   Duration hello = std::chrono::seconds(5);    // from the connection to the whole hello
   Duration frame = std::chrono::seconds(10);   // from a frame's first byte to its last, each way
   std::size_t queued = std::size_t{64} << 20;  // of answers that it has not read, in memory
+};
+
+// Frames that wait to be sent, in one queue or in several together, and how many bytes they are in
+// memory: a value that many of them share counts once. One thread at a time.
+class StoreBacklog {
+ public:
+  void add(const StoreFrame& frame) {
+    bytes_ += head_bytes(frame);
+    if (frame.value.empty()) return;
+    if (++shared_[frame.value.identity()] == 1) bytes_ += frame.value.size();
+  }
+  // `frame` must have been added.
+  void remove(const StoreFrame& frame) {
+    bytes_ -= head_bytes(frame);
+    const auto found = shared_.find(frame.value.identity());
+    if (frame.value.empty() || found == shared_.end() || --found->second > 0) return;
+    bytes_ -= frame.value.size();
+    shared_.erase(found);
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  static std::size_t head_bytes(const StoreFrame& frame) {
+    return sizeof frame + frame.head.size();
+  }
+  std::size_t bytes_ = 0;
+  std::unordered_map<const void*, std::uint32_t> shared_;  // frames that have that value
 };
 
 // Only for the loop's thread. Shared by its owner and by the loop's callbacks; the last of them
@@ -79,12 +102,6 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
 
  private:
   enum class Stage { kHandshake, kGreeting, kServing, kRefusing, kDismissed, kClosed };
-  // Limits the time from the first byte of a frame to its last, in one direction.
-  struct FrameClock {
-    EventLoop::Token timer = 0;
-    bool is_running = false;
-  };
-
   // Runs a callback. An exception for lack of memory dismisses only this session.
   template <typename Step>
   void run(Step step);
@@ -103,21 +120,20 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
   void write_soon();
   void end_frame();
   void drop_queue();
-  void time_frame(FrameClock& clock, bool has_begun);
+  // Limits the time from the first byte of a frame to its last, in one direction.
+  void time_frame(EventLoop::Token& timer, bool has_begun);
   bool goes_on(const ChannelStep& step);
 
   Owner& owner_;
   const SessionId id_;
   std::unique_ptr<ByteChannel> stream_;  // null when closed
-  EventLoop& loop_;
+  const Shared shared_;
   EventLoop::Token watch_ = 0;  // of the stream's socket
   std::uint32_t watched_ = 0;   // the events
-  const std::span<char> chunk_;
-  StoreBacklog& all_backlog_;
   const StorePatience limits_;
   EventLoop::Token patience_ = 0;  // for the hello
-  FrameClock reading_;
-  FrameClock writing_;
+  EventLoop::Token reading_ = 0;   // for a frame that has begun
+  EventLoop::Token writing_ = 0;   // the same
   Stage stage_ = Stage::kHandshake;
   bool is_reading_ = false;  // it waits for bytes
   bool is_writing_ = false;  // it waits to write

@@ -39,13 +39,13 @@ StoreAnswers StoreState::apply(SessionId from, StoreRequest request, Clock::time
 }
 
 StoreAnswer StoreState::take_rank(SessionId from, const Member& member, StoreRequest& request) {
-  const std::string& scope = request.keys.front();
+  const std::string& scope = request.key;
   if (!member.job.empty() && StoreRanks::is_jobs_name(scope) && scope != member.job)
     return refuse(
         request.id, Code::kAuth,
         fmt::format("the certificate names the job \"{}\", not {}; MEMSPAN_JOB says which "
                     "job a member means",
-                    member.job, list_keys({scope})));
+                    member.job, quoted_key(scope)));
   if (member.rank && request.rank == -1) request.rank = *member.rank;
   if (member.rank && request.rank != *member.rank)
     return refuse(request.id, Code::kAuth,
@@ -57,11 +57,9 @@ StoreAnswer StoreState::take_rank(SessionId from, const Member& member, StoreReq
 // possible receiver, for a vector that grows.
 std::size_t StoreState::memory_for(const StoreRequest& request) const {
   constexpr std::size_t kAlways = std::size_t{64} << 10;
-  std::size_t kept = 4 * (request.value.size() + request.expected.size());
-  for (const std::string& key : request.keys) kept += 512 + 8 * key.size();
-  const std::size_t answers =
-      1 + (request.keys.empty() ? 0 : keys_.listeners(request.keys.front()));
-  return kAlways + kept + 3 * answers * sizeof(StoreOutgoing);
+  const std::size_t kept =
+      4 * (request.value.size() + request.expected.size()) + 512 + 8 * request.key.size();
+  return kAlways + kept + 3 * (1 + keys_.listeners(request.key)) * sizeof(StoreOutgoing);
 }
 
 // Leaves the timer as it is; expire() moves it.

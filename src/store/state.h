@@ -8,17 +8,7 @@
 // Time is an argument and nothing here is random, so that tests are deterministic.
 #pragma once
 
-#include <map>
-#include <optional>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "core/clock.h"
-#include "store/charges.h"
 #include "store/keys.h"
-#include "store/quota.h"
 #include "store/ranks.h"
 
 namespace memspan {

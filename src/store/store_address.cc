@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/split.h"
+#include "core/environment.h"
 
 namespace memspan {
 namespace {
@@ -33,22 +33,23 @@ std::string_view without_slashes(std::string_view text) {
   return text;
 }
 
-Result<StoreAddress> parse_servers(std::string_view url) {
-  StoreAddress address;
+// Reads the places into an address whose kind is known.
+Status parse_places(std::string_view url, std::string_view places, StoreAddress& address) {
+  const bool needs_port = address.is_etcd() || places.find(',') != std::string_view::npos;
   address.endpoints.clear();
-  for (const std::string_view place : split(url, ',')) {
+  for (const std::string_view place : split(places, ',')) {
     if (place.empty()) return invalid_address(url, "there is nothing before or behind a comma");
-    auto endpoint = Endpoint::parse(place);
+    auto endpoint = address.is_etcd() ? Endpoint::parse_place(place) : Endpoint::parse(place);
+    if (!endpoint.is_ok() && address.is_etcd())
+      return invalid_address(url, endpoint.status().message());
     if (!endpoint.is_ok()) return endpoint.status();
+    if (endpoint->port == 0 && needs_port)
+      return invalid_address(url, fmt::format("the port is 0, allowed{} are 1 to 65535",
+                                              address.is_etcd() ? "" : " in a list"));
     address.endpoints.push_back(std::move(endpoint).value());
   }
-  if (address.endpoints.size() > kMostEndpoints)
-    return invalid_address(url, fmt::format("there are more than {} endpoints", kMostEndpoints));
-  const auto has_no_port = [](const Endpoint& endpoint) { return endpoint.port == 0; };
-  if (address.endpoints.size() > 1 &&
-      std::any_of(address.endpoints.begin(), address.endpoints.end(), has_no_port))
-    return invalid_address(url, "the port is 0, allowed in a list are 1 to 65535");
-  return address;
+  if (address.endpoints.size() <= kMostEndpoints) return Status::ok();
+  return invalid_address(url, fmt::format("there are more than {} endpoints", kMostEndpoints));
 }
 
 Result<StoreAddress> parse_etcd(std::string_view url) {
@@ -67,16 +68,7 @@ Result<StoreAddress> parse_etcd(std::string_view url) {
   StoreAddress address;
   address.kind = StoreAddress::Kind::kEtcd;
   address.prefix = prefix.empty() ? kDefaultPrefix : prefix;
-  address.endpoints.clear();
-  for (const std::string_view place : split(places, ',')) {
-    if (place.empty()) return invalid_address(url, "there is nothing before or behind a comma");
-    auto endpoint = Endpoint::parse_place(place);
-    if (!endpoint.is_ok()) return invalid_address(url, endpoint.status().message());
-    if (endpoint->port == 0) return invalid_address(url, "the port is 0, allowed are 1 to 65535");
-    address.endpoints.push_back(std::move(endpoint).value());
-  }
-  if (address.endpoints.size() > kMostEndpoints)
-    return invalid_address(url, fmt::format("there are more than {} endpoints", kMostEndpoints));
+  MEMSPAN_PASS(parse_places(url, places, address));
   return address;
 }
 
@@ -86,7 +78,9 @@ Result<StoreAddress> StoreAddress::parse(std::string_view url) {
   if (url.starts_with(kEtcd)) return parse_etcd(url);
   if (!url.starts_with("tcp://") && !url.starts_with("tcp6://"))
     return invalid_address(url, "it begins with neither tcp://, tcp6:// nor etcd://");
-  return parse_servers(url);
+  StoreAddress address;
+  MEMSPAN_PASS(parse_places(url, url, address));
+  return address;
 }
 
 Status StoreAddress::check_may_be_hosted() const {

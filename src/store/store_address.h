@@ -6,12 +6,8 @@
 //   etcd://HOST:PORT[,HOST:PORT...][/PREFIX]   etcd's members, and the prefix of its keys
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "core/status.h"
 #include "net/endpoint.h"
 
 namespace memspan {

@@ -13,22 +13,14 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "core/status.h"
 #include "store/key_value_store.h"
-#include "store/shared_text.h"
 
 namespace memspan {
 
-inline constexpr std::size_t kMaxKeysPerRequest = 65536;
 inline constexpr std::size_t kMaxMemberBytes = 256;
 // The largest request is a compare-and-swap of two whole values; the rest is for the key and the
-// small fields. A wait for many long keys must also fit.
+// small fields.
 inline constexpr std::size_t kMaxFrameBytes = 2 * kMaxValueBytes + (std::size_t{1} << 20);
 // A client gets no more memory than this before its hello.
 inline constexpr std::size_t kMaxGreetingBytes = 4096;
@@ -39,16 +31,13 @@ inline constexpr std::uint64_t kFarewellId = 0;
 // Changes with every change of the messages, of `Code` or of `StoreOperation`.
 inline constexpr std::uint32_t kStoreProtocolVersion = 4;
 
-// The numbers are part of the protocol.
+// The numbers are part of the protocol; 4, 5 and 8 are of operations that no member needs any more.
 enum class StoreOperation : std::uint8_t {
   kSet = 1,
   kGet = 2,
   kGetNow = 3,
-  kAdd = 4,
-  kAppend = 5,
   kCompareAndSwap = 6,
   kRemove = 7,
-  kWait = 8,
   kList = 9,
   kWatch = 10,
   kUnwatch = 11,
@@ -56,6 +45,12 @@ enum class StoreOperation : std::uint8_t {
   kGiveRank = 13,
   kPing = 14,
 };
+constexpr StoreOperation last_of(StoreOperation) {
+  return StoreOperation::kPing;
+}
+constexpr StoreEvent last_of(StoreEvent) {
+  return StoreEvent::kRemoved;
+}
 
 // One connection of one member, numbered by the store. A number is never reused.
 using SessionId = std::uint64_t;
@@ -63,18 +58,56 @@ using SessionId = std::uint64_t;
 // "compare_and_swap" for kCompareAndSwap: the spelling used in messages.
 std::string_view operation_name(StoreOperation operation);
 
+// Immutable text that many answers share: the store and all queues together hold a value once, even
+// if 300 watches receive it. A copy costs a reference. Different copies may be used in different
+// threads.
+class SharedText {
+ public:
+  SharedText() = default;
+  // Implicit, so that a text can be passed as a shared one.
+  SharedText(std::string text)  // NOLINT(google-explicit-constructor)
+      : text_(text.empty() ? nullptr : std::make_shared<std::string>(std::move(text))) {}
+  SharedText(const char* text)  // NOLINT(google-explicit-constructor)
+      : SharedText(std::string(text)) {}
+  operator const std::string&() const { return text(); }  // NOLINT(google-explicit-constructor)
+  operator std::string_view() const { return text(); }    // NOLINT(google-explicit-constructor)
+
+  const std::string& text() const {
+    static const auto& kEmpty = *new std::string;
+    return text_ == nullptr ? kEmpty : *text_;
+  }
+  std::size_t size() const { return text_ == nullptr ? 0 : text_->size(); }
+  bool empty() const { return size() == 0; }
+  // Equal for all copies, different for all other texts; null when empty.
+  const void* identity() const { return text_.get(); }
+  // No other copy exists, so take() moves.
+  bool is_sole() const { return text_ != nullptr && text_.use_count() == 1; }
+  // Returns the text and leaves this empty. Copies it if others share it.
+  std::string take() {
+    if (!is_sole()) return std::string(SharedText(std::move(*this)).text());
+    return std::move(*std::exchange(text_, nullptr));
+  }
+
+  friend bool operator==(const SharedText& one, const SharedText& other) {
+    return one.text_ == other.text_ || one.text() == other.text();
+  }
+
+ private:
+  std::shared_ptr<std::string> text_;  // shared with all copies; null when empty
+};
+
 // A value. Fields that an operation does not use keep these defaults.
 struct StoreRequest {
   std::uint64_t id = 0;
   StoreOperation operation = StoreOperation::kGetNow;
-  std::vector<std::string> keys;  // the key, prefix or scope; several for kWait only
-  std::string value = {};         // set, append, compare-and-swap: the new value
-  std::string expected = {};      // compare-and-swap
-  std::int64_t delta = 0;         // add; unwatch: the watch's id
-  std::uint32_t timeout_ms = 0;   // get, wait: from its arrival
-  std::int32_t rank = -1;         // take_rank: -1 for the lowest free
-  std::uint32_t size = 0;         // take_rank: 0: not known
-  bool is_owned = false;          // set, append, add, compare-and-swap: ends with the session
+  std::string key = {};          // the key, prefix or scope
+  std::string value = {};        // set, compare-and-swap: the new value
+  std::string expected = {};     // compare-and-swap
+  std::uint64_t watch = 0;       // unwatch: the watch's id
+  std::uint32_t timeout_ms = 0;  // get: from its arrival
+  std::int32_t rank = -1;        // take_rank: -1 for the lowest free
+  std::uint32_t size = 0;        // take_rank: 0: not known
+  bool is_owned = false;         // set, compare-and-swap: ends with the session
   bool operator==(const StoreRequest&) const = default;
 };
 
@@ -83,14 +116,20 @@ struct StoreAnswer {
   std::uint64_t id = 0;
   Code code = Code::kOk;
   std::string message = {};  // why, when the code is not kOk
-  SharedText value = {};     // get, get_now, compare-and-swap; list: pack_texts()
-  std::int64_t number = 0;   // add: the sum; append: the length; remove: 1 when the key existed;
-                             // take_rank: the rank
+  SharedText value = {};     // get, get_now, compare-and-swap; list: keys and values in turn
+  std::int64_t number = 0;   // remove: 1 when the key existed; take_rank: the rank
   // Only in a watch's answers after the first.
   StoreEvent event = StoreEvent::kNone;
   SharedText key = {};
   bool operator==(const StoreAnswer&) const = default;
 };
+
+inline StoreAnswer refuse(std::uint64_t request, Code code, std::string why) {
+  return {.id = request, .code = code, .message = std::move(why)};
+}
+inline StoreAnswer refuse(std::uint64_t request, const Status& why) {
+  return refuse(request, why.code(), why.message());
+}
 
 // The first frame of a client. Every later version begins with the first three, so that a store can
 // name a process that it refuses.
@@ -113,7 +152,7 @@ struct StoreWelcome {
   SessionId session = 0;
 };
 
-// kInvalidArgument if the number or the length of the keys or values is out of range.
+// kInvalidArgument if the length of the key or of a value is out of range.
 Status check_request(const StoreRequest& request);
 
 // A whole frame, length included. Only for messages within the limits.
@@ -137,13 +176,8 @@ Result<StoreAnswer> decode_answer(std::string_view body);
 Result<StoreHello> decode_hello(std::string_view body);
 Result<StoreWelcome> decode_welcome(std::string_view body);
 
-// Several texts as one: a count and the texts. unpack_texts() fails on anything else.
-std::string pack_texts(const std::vector<std::string_view>& texts);
-std::string pack_texts(const std::vector<std::string>& texts);
-Result<std::vector<std::string>> unpack_texts(std::string_view bytes);
-
-// `"a", "b" and 7 more` for messages: at most 16 names, each shortened, unprintable bytes as '?'.
-std::string list_keys(const std::vector<std::string>& keys);
+// `"a"` for messages: shortened, with '?' for unprintable bytes.
+std::string quoted_key(std::string_view key);
 
 // Cuts a stream of bytes into frames. Uses at most about twice the memory of the bytes that it
 // received. Not thread-safe.

@@ -1,37 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link to a process of this node whose memory is mapped here, in a job with device memory.
-// Regions and local ends may be host or device memory.
+// The link to one peer in a job with device memory: either end of a copy may be host or device
+// memory.
 //
-// If an end is device memory, the device copies; the copy is complete when the call returns. Device
-// memory supports only the atomics set and fetch, as copies of the word; the others return
-// kNotSupported.
-// Thread-safe like any Link; sizes are in bytes.
+// Regions of the peer that are mapped here are copied by the processor, or by the device if an end
+// is device memory; the copy is complete when the call returns. Without mapped memory, another link
+// reaches the peer, a local end in device memory uses a host buffer, and the owner stages its own
+// device memory. Device memory supports only the atomics set and fetch, as copies of the word; the
+// others return kNotSupported.
+//
+// It carries no messages. Thread-safe like any Link; sizes are in bytes.
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
 
+#include "device/memory.h"
 #include "transport/link.h"
-#include "transport/local_end.h"
 
 namespace memspan {
 
 class DeviceLink final : public Link {
  public:
-  DeviceLink() = default;
+  // `behind` reaches the peer, tracks the outstanding operations, and must outlive this link. Null:
+  // the peer's memory is mapped here.
+  explicit DeviceLink(Link* behind) : behind_(behind) {}
 
-  // Adds a region of the peer, mapped at `mapped_at`. Call it before the first use.
+  // Without `behind`: adds a region of the peer, mapped at `mapped_at`. Call it before the first
+  // use.
   void add(const RemoteRegion& region, std::byte* mapped_at);
 
-  Status attach(const RemoteRegion& region) override;  // kNotSupported: use add()
   Status put(OperationContext& context, const RemotePlace& to, const void* from,
              std::size_t bytes) override;
+  Status put_nbi(OperationContext& context, const RemotePlace& to, const void* from,
+                 std::size_t bytes) override;
   Status get(OperationContext& context, void* to, const RemotePlace& from,
              std::size_t bytes) override;
+  Status get_nbi(OperationContext& context, void* to, const RemotePlace& from,
+                 std::size_t bytes) override;
   Status put_signal(OperationContext& context, const RemotePlace& to, const void* from,
                     std::size_t bytes, const RemotePlace& signal, std::uint64_t value,
                     SignalOp op) override;
+  Status move(OperationContext& context, MoveDirection direction,
+              std::span<const MovePiece> pieces) override;
   Status atomic(OperationContext& context, const AtomicOp& op, const RemotePlace& at,
                 std::uint64_t* fetched) override;
   Status fence(OperationContext& context) override;
@@ -44,12 +53,20 @@ class DeviceLink final : public Link {
   struct Mapped {
     std::byte* base = nullptr;
     std::uint64_t bytes = 0;
-    bool is_device = false;
   };
-  Result<Mapped> find(const RemotePlace& place, std::size_t bytes) const;
+  // The address of a mapped place.
+  Result<std::byte*> find(const RemotePlace& place, std::size_t bytes) const;
+  // The first use opens the device. Null if there is no device. Then no memory is device memory.
+  Device* device();
+  bool is_device(const void* pointer);
+  Status put_staged(OperationContext& context, const RemotePlace& to, const std::byte* from,
+                    std::size_t bytes);
+  Status get_staged(OperationContext& context, std::byte* to, const RemotePlace& from,
+                    std::size_t bytes);
 
+  Link* const behind_;
   std::array<Mapped, kMostRegions> mapped_;  // by number
-  LocalEnd local_;
+  std::atomic<Device*> device_{nullptr};
 };
 
 }  // namespace memspan

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/bytes.h"
 #include "core/check.h"
 
 namespace memspan {
@@ -36,6 +37,8 @@ T apply(T* word, const AtomicOp& op) {
   return 0;
 }
 
+std::atomic<std::uint64_t> last_context{0};
+
 }  // namespace
 
 std::uint64_t apply_atomic(void* word, const AtomicOp& op) {
@@ -51,6 +54,75 @@ Status checked_atomic(void* word, const AtomicOp& op, std::uint64_t* fetched) {
   const std::uint64_t before = apply_atomic(word, op);
   if (fetched != nullptr) *fetched = before;
   return Status::ok();
+}
+
+std::string RemoteRegion::encode() const {
+  ByteWriter out;
+  out.u32(id.number);
+  out.u32(id.generation);
+  out.u64(bytes);
+  out.u8(static_cast<std::uint8_t>(kind));
+  out.text(transport_key);
+  return out.take();
+}
+
+Result<RemoteRegion> RemoteRegion::decode(std::string_view text) {
+  ByteReader in(text);
+  RemoteRegion region;
+  region.id.number = in.u32();
+  region.id.generation = in.u32();
+  region.bytes = in.u64();
+  const std::uint8_t kind = in.u8();
+  region.kind = static_cast<MemoryKind>(kind);
+  region.transport_key = in.text();
+  if (!in.is_finished() || kind > static_cast<std::uint8_t>(MemoryKind::kDevice) ||
+      region.id.number == 0 || region.id.generation == 0)
+    return Status(Code::kInvalidArgument, "a peer's description of a region cannot be read");
+  return region;
+}
+
+OperationContext::OperationContext()
+    : id_(last_context.fetch_add(1, std::memory_order_relaxed) + 1) {}
+
+void OperationContext::use(Link& link) {
+  MutexLock lock(mutex_);
+  for (Use& use : used_)
+    if (use.link == &link) return static_cast<void>(++use.count);
+  used_.push_back({&link, 1});
+}
+
+std::vector<OperationContext::Use> OperationContext::uses() {
+  MutexLock lock(mutex_);
+  return used_;
+}
+
+void OperationContext::forget(const Use& use) {
+  MutexLock lock(mutex_);
+  std::erase_if(
+      used_, [&](const Use& other) { return other.link == use.link && other.count == use.count; });
+}
+
+Status OperationContext::fence() {
+  Status first;
+  for (const Use& use : uses())
+    if (Status status = use.link->fence(*this); first.is_ok()) first = std::move(status);
+  return first;
+}
+
+// Another thread's quiet at the same time asks the same links, whose operations are not complete
+// yet.
+Status OperationContext::quiet() {
+  const std::vector<Use> used = uses();
+  std::vector<std::uint64_t> tickets(used.size());
+  for (std::size_t i = 0; i < used.size(); ++i) tickets[i] = used[i].link->start_quiet(*this);
+  Status first;
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    Status status = used[i].link->finish_quiet(*this, tickets[i]);
+    // Timed out or interrupted: it is still outstanding.
+    if (status.code() != Code::kTimeout && status.code() != Code::kSystem) forget(used[i]);
+    if (first.is_ok()) first = std::move(status);
+  }
+  return first;
 }
 
 }  // namespace memspan

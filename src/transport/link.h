@@ -1,16 +1,99 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection to one peer: the data path to memory that plain loads and stores cannot reach.
+// A connection to one peer: the data path to its regions, memory that plain loads and stores cannot
+// reach. A region is named by number and generation, never by an address. The generation changes
+// each time a number is reused, so an old handle is recognized as stale.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
+#include <atomic>
 #include <span>
+#include <vector>
 
+#include "core/mutex.h"
 #include "core/status.h"
-#include "transport/operation_context.h"
-#include "transport/region.h"
 
 namespace memspan {
+
+class Link;
+
+enum class MemoryKind : std::uint8_t { kHost, kDevice };
+
+// A value. In an existing region neither number is 0.
+struct RegionId {
+  std::uint32_t number = 0;
+  std::uint32_t generation = 0;
+  bool operator==(const RegionId&) const = default;
+};
+
+// Describes a region to a peer. A value, sent at join or on demand.
+struct RemoteRegion {
+  RegionId id;
+  std::uint64_t bytes = 0;
+  MemoryKind kind = MemoryKind::kHost;
+  std::string transport_key;  // only the transport that made it reads it
+
+  // Whether an access is completely inside.
+  bool contains(std::uint64_t offset, std::uint64_t length) const {
+    return offset <= bytes && length <= bytes - offset;
+  }
+  std::string encode() const;
+  // kInvalidArgument for text that encode() does not write.
+  static Result<RemoteRegion> decode(std::string_view text);
+  bool operator==(const RemoteRegion&) const = default;
+};
+
+// Memory that this process exposes. `number` 0: the next free number.
+struct LocalRegion {
+  std::byte* base = nullptr;
+  std::uint64_t bytes = 0;
+  MemoryKind kind = MemoryKind::kHost;
+  std::uint32_t number = 0;
+  // The memory stays in place until the job ends. So a network may register it and reach it without
+  // this process (docs/design/0014-native-rma.md).
+  bool lasts = false;
+};
+
+// Tracks outstanding operations: it remembers the links used since its last quiet, so quiet and
+// fence ask only those. It costs nothing if all accesses were direct.
+//
+// Thread-safe: a context that several threads share completes the operations of all of them.
+class OperationContext {
+ public:
+  OperationContext();
+  OperationContext(const OperationContext&) = delete;
+  OperationContext& operator=(const OperationContext&) = delete;
+
+  // Identifies it in messages to a peer; unique in this process.
+  std::uint64_t id() const { return id_; }
+  // How long one call that begins from now on may wait; Duration::max(): no limit.
+  Duration limit() const { return limit_.load(std::memory_order_relaxed); }
+  void set_limit(Duration limit) { limit_.store(limit, std::memory_order_relaxed); }
+  Deadline deadline() const {
+    const Duration most = limit();
+    return most == Duration::max() ? Deadline::never() : Deadline::after(most);
+  }
+
+  // `link` has begun an operation of this context. It must outlive the context.
+  void use(Link& link);
+  // Link::fence() of all used links.
+  Status fence();
+  // Link::quiet() of all used links, in parallel. Returns the first failure.
+  Status quiet();
+
+ private:
+  struct Use {
+    Link* link;
+    std::uint64_t count;  // calls so far
+  };
+
+  std::vector<Use> uses();
+  // Forgets the link, unless it was used again.
+  void forget(const Use& use);
+
+  const std::uint64_t id_;
+  std::atomic<Duration> limit_{Duration::max()};
+  Mutex mutex_;
+  std::vector<Use> used_ MEMSPAN_GUARDED_BY(mutex_);
+};
 
 enum class AtomicKind : std::uint8_t { kFetch, kSet, kSwap, kCompareSwap, kAdd, kAnd, kOr, kXor };
 
@@ -66,10 +149,6 @@ enum class LinkState : std::uint8_t { kOpen, kLost, kLeft };
 class Link {
  public:
   virtual ~Link() = default;
-
-  // Prepares `region` for use, if the transport requires that. Call it once for each region, before
-  // any other use.
-  virtual Status attach(const RemoteRegion& region) = 0;
 
   // Returns when the caller may change `from`.
   virtual Status put(OperationContext& context, const RemotePlace& to, const void* from,
@@ -130,10 +209,6 @@ class Link {
   }
   // Handlers of the transport report an end later.
   virtual LinkState state() const { return LinkState::kOpen; }
-
- protected:
-  // A link must outlive the contexts that used it.
-  static void use(OperationContext& context, Link& link) { context.use(link); }
 };
 
 }  // namespace memspan

@@ -3,11 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/environment.h"
 #include "core/remedy.h"
-#include "core/split.h"
 
 namespace memspan {
 namespace {

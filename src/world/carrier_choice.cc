@@ -3,13 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <memory>
-#include <string>
-
 #include "core/environment.h"
 #include "core/log.h"
 #include "net/own_addresses.h"
-#include "world/encrypted_carrier.h"
 
 namespace memspan {
 namespace {
@@ -23,9 +19,8 @@ constexpr const char* kSendVariable = "MEMSPAN_SEND_BUFFER";
 constexpr Duration kLeastSilence = std::chrono::milliseconds(500);
 
 Result<std::string> choose_address(Reach reach, const std::optional<Endpoint>& store) {
-  auto named = named_address(kNetVariable);
-  if (!named.is_ok()) return named.status();
-  if (*named) return **named;
+  MEMSPAN_PASS_ASSIGN(const auto named, named_address(kNetVariable));
+  if (named) return *named;
   if (reach == Reach::kOneKernel) return std::string("127.0.0.1");
   auto own = store ? address_for_other_hosts(*store) : first_address();
   // With nothing but a loopback, the store must be behind it.
@@ -132,9 +127,7 @@ Result<CarrierOptions> choose_carrier(Reach reach, const std::optional<Endpoint>
                     "numeric address of an interface",
                     kVariable, text));
   if (given.empty()) {
-    auto address = choose_address(reach, store);
-    if (!address.is_ok()) return address.status();
-    given = std::move(address).value();
+    MEMSPAN_PASS_ASSIGN(given, choose_address(reach, store));
   }
   options.sockets.host = given;
   if (!is_asked_for)

@@ -2,17 +2,25 @@
 // The carrier of the transport "message" of this process, and the address it listens at.
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
-
-#include "core/clock.h"
-#include "core/status.h"
 #include "net/endpoint.h"
 #include "transport/message/socket/socket_carrier.h"
 #include "transport/message/ucx/ucx_carrier.h"
 
 namespace memspan {
+
+// A carrier whose connections run under TLS 1.3, over the sockets of another carrier.
+//
+// Each process draws a key and publishes it in its address, "tls:KEY:ADDRESS", which members get
+// from the store. A connection without the target's key ends before the target looks at a byte of
+// it.
+
+enum class Encryption : bool { kNever, kAlways };
+
+// The streams of `sockets` have sockets as descriptors. connect() returns kAuth if only one of the
+// two processes encrypts. With kAlways, listen() and connect() return kNotSupported if the build
+// has no TLS.
+std::unique_ptr<Carrier> make_encrypted_carrier(std::unique_ptr<Carrier> sockets,
+                                                Encryption encryption);
 
 // Whether all processes of the job can reach abstract Unix sockets of each other: they can in one
 // network namespace of one kernel.

@@ -3,14 +3,71 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/bytes.h"
 #include "core/environment.h"
-#include "core/pages.h"
 #include "memory/address_plan.h"
+#include "transport/device_link.h"
 
 namespace memspan {
+
+DeviceRoutes::DeviceRoutes(const RouteTable& plain)
+    : peers_(plain.peers), heap_region_{{kHeapRegion, 1}, plain.heap.bytes, MemoryKind::kHost, {}} {
+  for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
+    const Route& route = plain.heap.routes[peer];
+    peers_[peer] = std::make_unique<DeviceLink>(route.is_direct() ? nullptr : route.link);
+  }
+  heap_ = convert(plain.heap, heap_region_);
+  table_ = plain;
+  table_.heap.routes = heap_.data();
+  table_.device = &device_;
+}
+
+// Routes to the same memory as those of `region`, by links of this table.
+std::vector<Route> DeviceRoutes::convert(const SymmetricRegion& region,
+                                         const RemoteRegion& near_region) {
+  std::vector<Route> routes(peers_.size());
+  for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
+    const Route& plain = region.routes[peer];
+    Route& route = routes[peer];
+    route.slot = plain.slot;
+    if (plain.is_direct()) {
+      auto* const mine = reinterpret_cast<std::byte*>(region.base);  // NOLINT: an address
+      peers_[peer]->add(near_region, plain.address(mine));
+      route.link = peers_[peer].get();
+      route.region = &near_region;
+    } else if (plain.link != nullptr) {
+      route.link = peers_[peer].get();
+      route.region = plain.region;
+    }
+  }
+  return routes;
+}
+
+void DeviceRoutes::add_data(const SymmetricRegion& data) {
+  if (data.bytes == 0) return;
+  data_region_ = {{kStaticRegion, 1}, data.bytes, MemoryKind::kHost, {}};
+  data_ = convert(data, data_region_);
+  table_.data = data;
+  table_.data.routes = data_.data();
+}
+
+void DeviceRoutes::show_heap(std::byte* mine, std::size_t bytes,
+                             const std::vector<DevicePart>& parts) {
+  device_regions_.reserve(parts.size());
+  device_routes_.resize(parts.size());
+  for (std::size_t peer = 0; peer < parts.size(); ++peer) {
+    const DevicePart& part = parts[peer];
+    const RemoteRegion& region = device_regions_.emplace_back(part.region);
+    Route& route = device_routes_[peer];
+    route.slot = heap_[peer].slot;
+    route.region = &region;
+    route.link = heap_[peer].link;
+    if (part.mapped_at != nullptr) peers_[peer]->add(region, part.mapped_at);
+  }
+  device_region_ = {reinterpret_cast<std::uintptr_t>(mine), bytes, device_routes_.data(), 0};
+  device_.store(&device_region_, std::memory_order_release);
+}
+
 namespace {
 
 constexpr const char* kSizeVariable = "MEMSPAN_DEVICE_HEAP_SIZE";
@@ -122,10 +179,6 @@ Status DeviceHeap::check_same(const std::vector<Introduction>& all) const {
   return Status::ok();
 }
 
-std::size_t DeviceHeap::parts() const {
-  return static_cast<std::size_t>(place_.nodes.peers_in(place_.nodes.node_of(place_.rank)));
-}
-
 // All PEs use the same place, even on other nodes, which do not need that.
 Status DeviceHeap::find_place(const Exchange& exchange) {
   Status taken;
@@ -167,8 +220,7 @@ Status DeviceHeap::map_parts(DescriptorBroker& broker, const std::vector<Introdu
     std::unique_ptr<DeviceMemory> its;
     if (peer != place_.rank) {
       MEMSPAN_TRY_ASSIGN(FetchedDescriptors fetched,
-                         broker.fetch_and_wait(all[static_cast<std::size_t>(peer)].broker,
-                                               kPublishedName, deadline),
+                         broker.fetch_and_wait(all[peer].broker, kPublishedName, deadline),
                          fmt::format("taking over the memory of PE {}'s device", peer));
       if (fetched.descriptors.size() != 1)
         return {Code::kInternal, fmt::format("PE {} did not hand over its memory", peer)};
@@ -196,13 +248,12 @@ Status DeviceHeap::connect(const std::vector<std::string>& regions,
     DeviceRoutes::DevicePart& part = parts[peer];
     const int number = static_cast<int>(peer);
     if (is_mapped(number)) {
-      part.mapped_at = part_of(static_cast<std::size_t>(place_.nodes.index_of(number)));
+      part.mapped_at = part_of(place_.nodes.index_of(number));
       part.region = {{kDeviceHeapRegion, 1}, bytes_, MemoryKind::kDevice, {}};
       continue;
     }
     MEMSPAN_TRY_ASSIGN(part.region, RemoteRegion::decode(regions[peer]),
                        fmt::format("PE {}'s device", peer));
-    MEMSPAN_TRY(place_.linked->link(number)->attach(part.region), fmt::format("PE {}", peer));
   }
   return Status::ok();
 }
@@ -210,22 +261,6 @@ Status DeviceHeap::connect(const std::vector<std::string>& regions,
 std::byte* DeviceHeap::allocate(std::size_t bytes, std::size_t alignment) {
   const auto offset = allocator_.allocate(bytes, alignment);
   return offset ? base() + *offset : nullptr;
-}
-
-bool DeviceHeap::free(void* pointer) {
-  return contains(pointer) &&
-         allocator_.free(static_cast<std::size_t>(static_cast<std::byte*>(pointer) - base()));
-}
-
-bool DeviceHeap::has_block(const void* pointer) const {
-  return contains(pointer) && allocator_.size_of(static_cast<std::size_t>(
-                                  static_cast<const std::byte*>(pointer) - base()));
-}
-
-std::byte* DeviceHeap::address_at(const void* pointer, int peer) const {
-  if (!is_mapped(peer)) return nullptr;
-  const auto offset = static_cast<const std::byte*>(pointer) - base();
-  return part_of(static_cast<std::size_t>(place_.nodes.index_of(peer))) + offset;
 }
 
 }  // namespace memspan

@@ -9,23 +9,60 @@
 // docs/design/0019-device-heap.md
 #pragma once
 
-#include <cstddef>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "core/agreement.h"
-#include "core/status.h"
 #include "device/memory.h"
 #include "memory/allocator.h"
 #include "node/descriptor_broker.h"
-#include "transport/transport.h"
-#include "world/device_routes.h"
+#include "transport/device_link.h"
+#include "transport/message/message_transport.h"
 #include "world/linked_peers.h"
-#include "world/node_map.h"
+#include "world/route.h"
 
 namespace memspan {
+
+// The routes that the program's calls take in a job whose memory may be on a device
+// (MEMSPAN_DEVICE): links that look at both ends of a copy. Inline code finds no direct route in
+// this table, so only such jobs pay for the look.
+//
+// The library's own memory is host memory; World::routes() reaches it as in other jobs.
+
+inline constexpr std::uint32_t kDeviceHeapRegion = 3;
+
+// Made when the process joins; then thread-safe.
+class DeviceRoutes {
+ public:
+  // Over the routes to the heap in `plain`, which must outlive it.
+  explicit DeviceRoutes(const RouteTable& plain);
+  DeviceRoutes(const DeviceRoutes&) = delete;
+  DeviceRoutes& operator=(const DeviceRoutes&) = delete;
+
+  const RouteTable& table() const { return table_; }
+  // Call it once the static variables are connected.
+  void add_data(const SymmetricRegion& data);
+
+  // A PE's part of the heap in device memory: mapped here, or exposed by the PE.
+  struct DevicePart {
+    std::byte* mapped_at = nullptr;
+    RemoteRegion region;
+  };
+  // `mine` is this process's part; one of `parts` for each PE. Called once.
+  void show_heap(std::byte* mine, std::size_t bytes, const std::vector<DevicePart>& parts);
+  // Hides the heap from later calls. No call may be using it.
+  void hide_heap() { device_.store(nullptr, std::memory_order_release); }
+
+ private:
+  std::vector<Route> convert(const SymmetricRegion& region, const RemoteRegion& near_region);
+
+  std::vector<std::unique_ptr<DeviceLink>> peers_;  // the link to each PE
+  std::vector<Route> heap_;
+  std::vector<Route> data_;
+  std::vector<Route> device_routes_;
+  RemoteRegion heap_region_;  // of PEs that are mapped
+  RemoteRegion data_region_;
+  std::vector<RemoteRegion> device_regions_;  // by PE
+  SymmetricRegion device_region_;
+  std::atomic<const SymmetricRegion*> device_{nullptr};
+  RouteTable table_;
+};
 
 // MEMSPAN_DEVICE_HEAP_SIZE, else `fallback`; whole pages of devices.
 Result<std::size_t> device_heap_bytes(std::size_t fallback);
@@ -56,14 +93,16 @@ class DeviceHeap {
   std::byte* base() const { return part_of(index_); }  // of this process's part
   std::size_t bytes() const { return bytes_; }
   const Allocator& allocator() const { return allocator_; }
-  bool contains(const void* pointer) const {
-    return static_cast<std::size_t>(static_cast<const std::byte*>(pointer) - base()) < bytes_;
-  }
+  bool contains(const void* pointer) const { return offset_of(pointer) < bytes_; }
   std::byte* allocate(std::size_t bytes, std::size_t alignment);
-  bool free(void* pointer);
-  bool has_block(const void* pointer) const;
+  bool free(void* pointer) { return contains(pointer) && allocator_.free(offset_of(pointer)); }
+  bool has_block(const void* pointer) const {
+    return contains(pointer) && allocator_.size_of(offset_of(pointer));
+  }
   // The address of `peer`'s copy in this process; null if it is not mapped.
-  std::byte* address_at(const void* pointer, int peer) const;
+  std::byte* address_at(const void* pointer, int peer) const {
+    return is_mapped(peer) ? part_of(place_.nodes.index_of(peer)) + offset_of(pointer) : nullptr;
+  }
 
  private:
   struct Introduction;
@@ -71,13 +110,17 @@ class DeviceHeap {
       : place_(place),
         device_(device),
         bytes_(bytes),
-        index_(static_cast<std::size_t>(place.nodes.index_of(place.rank))),
+        index_(place.nodes.index_of(place.rank)),
         allocator_(bytes) {}
-  bool is_mapped(int peer) const {
-    return place_.plain.heap.routes[static_cast<std::size_t>(peer)].is_direct();
+  bool is_mapped(int peer) const { return place_.plain.heap.routes[peer].is_direct(); }
+  // Wraps around before the part.
+  std::size_t offset_of(const void* pointer) const {
+    return static_cast<const std::byte*>(pointer) - base();
   }
   std::byte* part_of(std::size_t index) const { return range_->base() + index * bytes_; }
-  std::size_t parts() const;
+  std::size_t parts() const {
+    return static_cast<std::size_t>(place_.nodes.peers_in(place_.nodes.node_of(place_.rank)));
+  }
   Result<std::string> give(DescriptorBroker& broker);
   Status check_same(const std::vector<Introduction>& all) const;
   Status find_place(const Exchange& exchange);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "world/encrypted_carrier.h"
+#include "world/carrier_choice.h"
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <utility>
 
-#include "core/fd.h"
 #include "core/random.h"
 #include "net/tls.h"
 
@@ -19,13 +17,6 @@ namespace {
 constexpr std::string_view kPrefix = "tls:";
 constexpr std::size_t kKeyBytes = 32;
 constexpr std::size_t kRecordBytes = 16384;  // the most that one TLS record holds
-
-// A duplicate that only we own; the stream that it came from may be destroyed.
-Result<Fd> own_socket(const ByteStream& stream) {
-  Fd socket(::fcntl(stream.descriptor(), F_DUPFD_CLOEXEC, 0));
-  if (!socket.is_valid()) return Status::from_errno("duplicating a socket");
-  return socket;
-}
 
 class EncryptedStream final : public ByteStream {
  public:
@@ -59,9 +50,9 @@ class EncryptedStream final : public ByteStream {
     ssize_t all = 0;
     std::size_t offset = 0;  // in the first part
     while (true) {
-      while (!from.empty() && offset == from.front().iov_len) {
+      while (!from.empty() && offset >= from.front().iov_len) {
+        offset -= from.front().iov_len;
         from = from.subspan(1);
-        offset = 0;
       }
       if (from.empty()) return all;
       const std::string_view chunk = next_chunk(from, offset, gathered);
@@ -69,10 +60,6 @@ class EncryptedStream final : public ByteStream {
       if (step.next != ChannelStep::Next::kDone) return all > 0 ? all : nothing(step);
       all += static_cast<ssize_t>(step.bytes);
       offset += step.bytes;
-      while (!from.empty() && offset > from.front().iov_len) {
-        offset -= from.front().iov_len;
-        from = from.subspan(1);
-      }
     }
   }
 
@@ -118,7 +105,10 @@ class EncryptedStream final : public ByteStream {
 };
 
 Result<std::unique_ptr<ByteStream>> encrypt(const TlsContext& context, const ByteStream& stream) {
-  MEMSPAN_TRY_ASSIGN(Fd socket, own_socket(stream), "encrypting a connection");
+  // A duplicate that only we own; the stream that it came from may be destroyed.
+  Fd socket = duplicate(stream.descriptor());
+  if (!socket.is_valid())
+    return Status::from_errno("encrypting a connection: duplicating a socket");
   MEMSPAN_TRY_ASSIGN(std::unique_ptr<ByteChannel> tls, context.open(std::move(socket), ""),
                      "encrypting a connection");
   return std::unique_ptr<ByteStream>(std::make_unique<EncryptedStream>(std::move(tls)));

@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <array>
 #include <limits>
-#include <string>
 
 #include "core/environment.h"
 
@@ -18,77 +16,42 @@ namespace {
 
 using Protocol = ForeignLauncher::Protocol;
 
-// The variable that its processes have if it speaks that protocol with them.
-struct Speech {
-  Protocol protocol;
-  const char* variable;
-};
-constexpr Speech kPmi{Protocol::kPmi, "PMI_FD"};
-constexpr Speech kPmix{Protocol::kPmix, "PMIX_NAMESPACE"};
-constexpr Speech kNothing{Protocol::kNone, nullptr};
+// The protocols that a launcher may offer its processes.
+enum class Speech { kNone, kPmix, kPmiOrPmix };
 
 struct Known {
   const char* who;
   const char* mark;  // every process that it starts has this
   const char* rank;
-  const char* size;                // null: it does not say
-  std::array<const char*, 2> job;  // together they name it; null: not
-  std::array<Speech, 2> speaks;
-  const char* hint;
+  const char* size;  // null: it does not say
+  const char* job;   // together with the next one it names it; null: not
+  const char* job_step;
+  Speech speech;
+  const char* hint = "";
 };
 
 // The first launcher whose mark is set started the process: those above run inside those below.
 // Slurm's mark is of a step (srun): a batch script's shell, a single process, has SLURM_NTASKS.
 constexpr Known kLaunchers[] = {
-    {"Open MPI's launcher (mpirun, or its oshrun)",
-     "OMPI_COMM_WORLD_SIZE",
-     "OMPI_COMM_WORLD_RANK",
-     "OMPI_COMM_WORLD_SIZE",
-     {"PMIX_NAMESPACE", nullptr},
-     {kPmix, kNothing},
-     ""},
-    {"Flux",
-     "FLUX_TASK_RANK",
-     "FLUX_TASK_RANK",
-     "FLUX_JOB_SIZE",
-     {"FLUX_JOB_ID", nullptr},
-     {kPmi, kPmix},
-     ""},
-    {"PALS", "PALS_RANKID", "PALS_RANKID", "PMI_SIZE", {"PALS_APID", nullptr}, {kPmi, kPmix}, ""},
-    {"a launcher with PMI (MPICH's mpiexec, for instance)",
-     "PMI_SIZE",
-     "PMI_RANK",
-     "PMI_SIZE",
-     {nullptr, nullptr},
-     {kPmi, kPmix},
-     ""},
-    {"Slurm's srun",
-     "SLURM_STEP_NUM_TASKS",
-     "SLURM_PROCID",
-     "SLURM_STEP_NUM_TASKS",
-     {"SLURM_JOB_ID", "SLURM_STEP_ID"},
-     {kPmix, kNothing},
-     "srun --mpi=pmix or --mpi=pmi2 offers one; "},
-    {"a launcher with PMIx",
-     "PMIX_RANK",
-     "PMIX_RANK",
-     nullptr,
-     {"PMIX_NAMESPACE", nullptr},
-     {kPmix, kNothing},
-     ""},
-    {"torchrun, or what set its variables,",
-     "WORLD_SIZE",
-     "RANK",
-     "WORLD_SIZE",
-     {nullptr, nullptr},
-     {kNothing, kNothing},
-     ""},
+    {"Open MPI's launcher (mpirun, or its oshrun)", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
+     "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE", nullptr, Speech::kPmix},
+    {"Flux", "FLUX_TASK_RANK", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_JOB_ID", nullptr,
+     Speech::kPmiOrPmix},
+    {"PALS", "PALS_RANKID", "PALS_RANKID", "PMI_SIZE", "PALS_APID", nullptr, Speech::kPmiOrPmix},
+    {"a launcher with PMI (MPICH's mpiexec, for instance)", "PMI_SIZE", "PMI_RANK", "PMI_SIZE",
+     nullptr, nullptr, Speech::kPmiOrPmix},
+    {"Slurm's srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID",
+     "SLURM_STEP_ID", Speech::kPmix, "srun --mpi=pmix or --mpi=pmi2 offers one; "},
+    {"a launcher with PMIx", "PMIX_RANK", "PMIX_RANK", nullptr, "PMIX_NAMESPACE", nullptr,
+     Speech::kPmix},
+    {"torchrun, or what set its variables,", "WORLD_SIZE", "RANK", "WORLD_SIZE", nullptr, nullptr,
+     Speech::kNone},
 };
 
 // The oshrun of this installation, by its path: another vendor's has the same name.
 std::string own_oshrun() {
   Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&refuse), &info) != 0) {
+  if (dladdr(reinterpret_cast<const void*>(&own_oshrun), &info) != 0) {
     const std::string library = info.dli_fname;
     char path[PATH_MAX];
     const std::string guess = library.substr(0, library.rfind('/') + 1) + "../bin/oshrun";
@@ -98,14 +61,14 @@ std::string own_oshrun() {
 }
 
 Protocol protocol_of(const Known& known) {
-  for (const Speech& speech : known.speaks)
-    if (speech.variable != nullptr && environment(speech.variable)) return speech.protocol;
-  return Protocol::kNone;
+  if (known.speech == Speech::kPmiOrPmix && environment("PMI_FD")) return Protocol::kPmi;
+  return known.speech != Speech::kNone && environment("PMIX_NAMESPACE") ? Protocol::kPmix
+                                                                        : Protocol::kNone;
 }
 
 std::string job_of(const Known& known) {
   std::string job;
-  for (const char* const variable : known.job)
+  for (const char* const variable : {known.job, known.job_step})
     if (const auto part = variable == nullptr ? std::nullopt : environment(variable))
       job += (job.empty() ? "" : ".") + *part;
   return job;
@@ -123,8 +86,8 @@ Result<std::optional<ForeignLauncher>> describe(const Known& known) {
   ForeignLauncher launcher;
   launcher.who = known.who;
   launcher.hint = known.hint;
-  MEMSPAN_TRY_ASSIGN(launcher.size, number(known.size, 1), "joining the job");
-  MEMSPAN_TRY_ASSIGN(launcher.rank, number(known.rank, 0), "joining the job");
+  MEMSPAN_PASS_ASSIGN(launcher.size, number(known.size, 1));
+  MEMSPAN_PASS_ASSIGN(launcher.rank, number(known.rank, 0));
   launcher.seen = launcher.size
                       ? fmt::format("{} is {}", known.size, *launcher.size)
                       : fmt::format("{} is {}", known.mark, environment_or(known.mark, ""));

@@ -5,17 +5,9 @@
 // the others, and they watch it.
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "core/agreement.h"
-#include "core/bytes.h"
 #include "core/interrupt.h"
-#include "core/mutex.h"
-#include "net/host_identity.h"
-#include "node/descriptor_broker.h"
 #include "store/recipes/contributions.h"
-#include "world/carrier_choice.h"
-#include "world/membership_steps.h"
+#include "world/membership.h"
 
 namespace memspan {
 namespace {
@@ -64,7 +56,7 @@ Result<MemberAddress> read_introduction(std::size_t rank, const std::string& tex
 
 // Which members are on which node, and how those of different nodes reach each other.
 Status find_nodes(Membership& joined) {
-  const std::string& own_kernel = joined.members[static_cast<std::size_t>(joined.rank)].kernel;
+  const std::string& own_kernel = joined.members[joined.rank].kernel;
   std::vector<std::string> hosts;
   std::vector<std::string> names;
   Reach reach = Reach::kOneKernel;
@@ -75,8 +67,7 @@ Status find_nodes(Membership& joined) {
   }
   joined.nodes = NodeMap::of_hosts(hosts, names);
   for (std::size_t rank = 0; rank < joined.members.size(); ++rank)
-    if (hosts[rank] == hosts[static_cast<std::size_t>(joined.rank)] &&
-        joined.members[rank].kernel != own_kernel)
+    if (hosts[rank] == hosts[joined.rank] && joined.members[rank].kernel != own_kernel)
       return {Code::kInvalidArgument,
               fmt::format("PE {} and PE {} say that they are on one host ({}), and they are not; "
                           "MEMSPAN_HOST_ID has to differ",
@@ -106,10 +97,10 @@ Status introduce(Membership& joined, const Exchange& exchange) {
 
 // The lowest rank of this process's node, and the others there.
 int leader_of(const Membership& joined) {
-  return joined.nodes.leader_of(joined.nodes.node_of(joined.rank));
+  return joined.nodes.leader_of(joined.node());
 }
 std::vector<int> followers_in(const Membership& joined) {
-  const int node = joined.nodes.node_of(joined.rank);
+  const int node = joined.node();
   std::vector<int> followers;
   for (int index = 1; index < joined.nodes.peers_in(node); ++index)
     followers.push_back(joined.nodes.peer_of(node, index));
@@ -172,12 +163,7 @@ class Arrivals {
 };
 
 Status open_host(Membership& joined, const std::shared_ptr<Arrivals>& arrivals) {
-  MEMSPAN_TRY_ASSIGN(
-      NodeMemory memory,
-      make_host_memory(joined.size, 1 + static_cast<int>(followers_in(joined).size())),
-      "making the job's memory");
-  joined.segment = std::move(memory.segment);
-  joined.heap = std::move(memory.heap);
+  MEMSPAN_TRY(make_host_memory(joined), "making the job's memory");
   std::vector<Fd> descriptors;
   descriptors.push_back(duplicate(joined.segment->descriptor()));
   descriptors.push_back(duplicate(joined.heap->descriptor()));
@@ -186,7 +172,7 @@ Status open_host(Membership& joined, const std::shared_ptr<Arrivals>& arrivals) 
   const auto shared = std::make_shared<const std::vector<Fd>>(std::move(descriptors));
   for (const int rank : followers_in(joined)) {
     Access access{.channel = joined.channel,
-                  .processes = {joined.members[static_cast<std::size_t>(rank)].process},
+                  .processes = {joined.members[rank].process},
                   .fetched = [arrivals, rank](Fetcher fetcher) {
                     arrivals->enter(rank, std::move(fetcher));
                   }};
@@ -215,7 +201,7 @@ Status follow_leader(Membership& joined, const Status& ready, const Exchange& ex
                      Deadline deadline) {
   MEMSPAN_TRY(agree(exchange, ready, kMemberKind), "waiting for the leader of this host");
   const int leader_rank = leader_of(joined);
-  const MemberAddress& leader = joined.members[static_cast<std::size_t>(leader_rank)];
+  const MemberAddress& leader = joined.members[leader_rank];
   MEMSPAN_TRY_ASSIGN(FetchedDescriptors fetched,
                      joined.broker->fetch_and_wait(leader.broker, node_memory_name(joined.rank),
                                                    deadline, leader.process),
@@ -223,12 +209,9 @@ Status follow_leader(Membership& joined, const Status& ready, const Exchange& ex
   if (fetched.descriptors.size() != 2)
     return {Code::kInternal, fmt::format("the leader of this host sent {} descriptors instead of 2",
                                          fetched.descriptors.size())};
-  MEMSPAN_TRY_ASSIGN(NodeSegment segment, NodeSegment::attach(std::move(fetched.descriptors[0])),
-                     "taking over the memory");
-  MEMSPAN_TRY_ASSIGN(Pages heap, Pages::adopt(std::move(fetched.descriptors[1])),
-                     "taking over the memory");
-  joined.segment = std::make_unique<NodeSegment>(std::move(segment));
-  joined.heap = std::make_unique<Pages>(std::move(heap));
+  MEMSPAN_TRY(take_host_memory(joined, std::move(fetched.descriptors[0]),
+                               std::move(fetched.descriptors[1])),
+              "taking over the memory");
   std::vector<PeerWatch::Watched> watched;
   watched.push_back({leader_rank, std::move(fetched.process), std::move(fetched.connection)});
   MEMSPAN_TRY_ASSIGN(joined.detector, PeerWatch::start(*joined.segment, std::move(watched)),
@@ -254,7 +237,7 @@ Status share_host(Membership& joined, const Exchange& exchange, Channel channel,
   const Status shared = share(joined, exchange, check, deadline);
   // No member continues before all are on the segment: an early end would look like a death.
   MEMSPAN_TRY(agree(exchange, shared, kMemberKind), "waiting for all processes of the job");
-  joined.segment->decide_oversubscription(joined.nodes.peers_in(joined.nodes.node_of(joined.rank)));
+  joined.segment->decide_oversubscription(joined.nodes.peers_in(joined.node()));
   return Status::ok();
 }
 

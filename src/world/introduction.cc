@@ -4,13 +4,6 @@
 #include "core/bytes.h"
 
 namespace memspan {
-namespace {
-
-Status unreadable() {
-  return {Code::kInvalidArgument, "what a process says of itself cannot be read"};
-}
-
-}  // namespace
 
 std::string Introduction::encode() const {
   ByteWriter out;
@@ -34,7 +27,8 @@ Result<Introduction> Introduction::decode(std::string_view bytes) {
   read.address = in.text();
   const std::string_view heap = in.text();
   const std::string_view data = in.text();
-  if (!in.is_finished()) return unreadable();
+  if (!in.is_finished())
+    return Status(Code::kInvalidArgument, "what a process says of itself cannot be read");
   if (!heap.empty()) {
     MEMSPAN_TRY_ASSIGN(read.heap, RemoteRegion::decode(heap), "reading where a heap is");
   }

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "core/status.h"
-#include "transport/region.h"
+#include "transport/link.h"
 
 namespace memspan {
 

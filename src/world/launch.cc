@@ -24,16 +24,6 @@ Status invalid(const std::string& text) {
                   kLaunchVariable, text)};
 }
 
-std::vector<std::string> split_names(std::string_view list) {
-  std::vector<std::string> names;
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    names.emplace_back(list.substr(0, comma));
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  return names;
-}
-
 }  // namespace
 
 NodeMap Launch::nodes() const {
@@ -53,32 +43,27 @@ std::string Launch::encode() const {
 }
 
 Result<Launch> Launch::decode(const std::string& text) {
-  std::array<std::int64_t, 6> numbers{};
-  std::string_view rest = text;
-  for (std::int64_t& field : numbers) {
-    const std::size_t colon = rest.find(':');
-    if (colon == std::string_view::npos) return invalid(text);
-    auto number = parse_integer(kLaunchVariable, rest.substr(0, colon), 0, kMostDescriptors);
+  const auto parts = split(text, '|');
+  const auto fields = split(parts[0], ':');
+  std::array<int, 6> numbers{};
+  if ((parts.size() != 1 && parts.size() != 3) || fields.size() != numbers.size() + 1)
+    return invalid(text);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const auto number = parse_integer(kLaunchVariable, fields[i], 0, kMostDescriptors);
     if (!number.is_ok()) return invalid(text);
-    field = *number;
-    rest.remove_prefix(colon + 1);
+    numbers[i] = static_cast<int>(*number);
   }
   if (numbers[0] != kVersion || numbers[1] >= numbers[2]) return invalid(text);
-  auto as_int = [&](std::size_t i) { return static_cast<int>(numbers[i]); };
-  Launch launch{as_int(1), as_int(2), as_int(3), as_int(4), as_int(5)};
-  if (rest.empty()) return launch;
-  if (const std::size_t bar = rest.find('|'); bar != std::string_view::npos) {
-    const std::size_t second = rest.find('|', bar + 1);
-    if (second == std::string_view::npos) return invalid(text);
-    launch.names = split_names(rest.substr(bar + 1, second - bar - 1));
-    launch.store_url = rest.substr(second + 1);
-    rest = rest.substr(0, bar);
-  }
-  auto hosts = parse_host_sizes(kLaunchVariable, rest);
+  Launch launch{numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]};
+  if (fields.back().empty() && parts.size() == 1) return launch;
+  auto hosts = parse_host_sizes(kLaunchVariable, fields.back());
   if (!hosts.is_ok() || std::accumulate(hosts->begin(), hosts->end(), 0) != launch.size)
     return invalid(text);
-  if (launch.is_network() && launch.names.size() != hosts->size()) return invalid(text);
   launch.hosts = std::move(*hosts);
+  if (parts.size() == 1) return launch;
+  for (const std::string_view name : split(parts[1], ',')) launch.names.emplace_back(name);
+  launch.store_url = parts[2];
+  if (launch.names.size() != launch.hosts.size()) return invalid(text);
   return launch;
 }
 
@@ -91,15 +76,12 @@ Result<std::optional<Launch>> Launch::from_environment() {
 
 Result<std::vector<int>> parse_host_sizes(const char* what, std::string_view text) {
   std::vector<int> sizes;
-  for (std::string_view rest = text;;) {
-    const std::size_t plus = rest.find('+');
-    MEMSPAN_TRY_ASSIGN(const std::int64_t size,
-                       parse_integer(what, rest.substr(0, plus), 1, kMostPeers),
+  for (const std::string_view part : split(text, '+')) {
+    MEMSPAN_TRY_ASSIGN(const std::int64_t size, parse_integer(what, part, 1, kMostPeers),
                        "reading the sizes of hosts");
     sizes.push_back(static_cast<int>(size));
-    if (plus == std::string_view::npos) return sizes;
-    rest.remove_prefix(plus + 1);
   }
+  return sizes;
 }
 
 std::string format_host_sizes(const std::vector<int>& sizes) {

@@ -5,11 +5,6 @@
 // its secret is the one in the node segment.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "core/status.h"
 #include "world/node_map.h"
 

@@ -5,16 +5,11 @@
 //   put its host ─fence─> listen, put address + secret ─fence─> get it, connect
 #include <fmt/format.h>
 
-#include <string>
-
-#include "core/agreement.h"
 #include "core/environment.h"
 #include "core/random.h"
-#include "net/host_identity.h"
 #include "net/own_addresses.h"
-#include "world/launcher_channel.h"
-#include "world/membership_steps.h"
-#include "world/mpi_library.h"
+#include "world/membership.h"
+#include "world/mpi_job.h"
 
 namespace memspan {
 namespace {
@@ -116,13 +111,12 @@ Result<Membership> join_by_foreign_launcher(const ForeignLauncher& launcher, Dur
                                             const StoreSecurity& security) {
   const Deadline deadline = Deadline::after(limit);
   if (launcher.size == 1) return join_single();
-  MEMSPAN_TRY_ASSIGN(auto channel, open_channel(launcher, deadline), "joining the job");
+  MEMSPAN_PASS_ASSIGN(auto channel, open_channel(launcher, deadline));
   if (channel->size() == 1) return join_single();
   MEMSPAN_TRY_ASSIGN(Rendezvous rendezvous, agree_on_store(*channel, security, deadline),
                      fmt::format("finding the others through {}", launcher.who));
   if (mpi_state() != MpiState::kNotInitialized) channel.reset();
-  MEMSPAN_TRY_ASSIGN(Membership joined, join_rendezvous(rendezvous, deadline.remaining()),
-                     "joining the job");
+  MEMSPAN_PASS_ASSIGN(Membership joined, join_rendezvous(rendezvous, deadline.remaining()));
   joined.how += fmt::format(", with the place from {}", launcher.who);
   joined.launcher = std::move(channel);
   rendezvous.hosted = nullptr;

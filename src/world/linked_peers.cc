@@ -2,9 +2,6 @@
 #include "world/linked_peers.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <utility>
 
 #include "core/log.h"
 
@@ -44,7 +41,7 @@ LinkedPeers::LinkedPeers(const Membership& membership, WaitContext& waiting, Mes
        [this](int peer, const MessageTag& tag, std::span<const std::byte> bytes) {
          return send(peer, [&](Link& link) { return link.post(tag, bytes); });
        },
-       [this] { transport_->progress(); }});
+       [this] { transport_->engine().progress(); }});
   messages_.set_notice_handler(
       [this](int from, std::uint64_t id, std::uint64_t sequence, std::span<const std::byte> bytes) {
         if (const auto notice = Notice::decode(id, sequence, bytes)) take(from, *notice);
@@ -71,7 +68,7 @@ Status LinkedPeers::start_transport() {
   };
   options.handlers.on_peer_lost = [this](int peer, const Status&) { handle_loss(peer); };
   options.handlers.after_apply = [this] { ring_if_asleep(); };
-  MEMSPAN_TRY_ASSIGN(transport_, make_message_transport(std::move(options)),
+  MEMSPAN_TRY_ASSIGN(transport_, MessageTransport::make(std::move(options)),
                      "starting the transport \"message\"");
   return Status::ok();
 }
@@ -139,14 +136,8 @@ Status LinkedPeers::connect(Which which) {
   for (int peer = 0; peer < membership_.size; ++peer) {
     if (peer == membership_.rank) continue;
     if (which == Which::kOtherNodes && nodes.share_node(peer, membership_.rank)) continue;
-    Introduction& its = introductions_[static_cast<std::size_t>(peer)];
-    MEMSPAN_TRY_ASSIGN(
-        links_[static_cast<std::size_t>(peer)],
-        transport_->connect({peer, nodes.describe(peer), std::exchange(its.address, {})}),
-        fmt::format("connecting to {}", nodes.describe(peer)));
-    Link& link = *links_[static_cast<std::size_t>(peer)];
-    if (its.heap) MEMSPAN_TRY(link.attach(*its.heap), nodes.describe(peer));
-    if (its.data) MEMSPAN_TRY(link.attach(*its.data), nodes.describe(peer));
+    links_[peer] = transport_->connect(
+        {peer, nodes.describe(peer), std::exchange(introductions_[peer].address, {})});
   }
   is_ready_.store(true, std::memory_order_release);
   return Status::ok();
@@ -158,8 +149,7 @@ void LinkedPeers::note_arrivals() {
   for (int peer = 0; peer < membership_.size; ++peer) {
     if (membership_.nodes.share_node(peer, membership_.rank)) continue;
     PeerSlot& slot = membership_.segment->peer(peer);
-    slot.pid.store(introductions_[static_cast<std::size_t>(peer)].process,
-                   std::memory_order_relaxed);
+    slot.pid.store(introductions_[peer].process, std::memory_order_relaxed);
     PeerState before = PeerState::kAbsent;
     slot.state.compare_exchange_strong(before, PeerState::kJoined, std::memory_order_acq_rel);
   }
@@ -167,33 +157,29 @@ void LinkedPeers::note_arrivals() {
 }
 
 const RemoteRegion* LinkedPeers::heap_of(int peer) const {
-  const auto& heap = introductions_[static_cast<std::size_t>(peer)].heap;
+  const auto& heap = introductions_[peer].heap;
   return heap ? &*heap : nullptr;
 }
 
 const RemoteRegion* LinkedPeers::data_of(int peer) const {
-  const Introduction& its = introductions_[static_cast<std::size_t>(peer)];
-  const Introduction& mine = introductions_[static_cast<std::size_t>(membership_.rank)];
+  const Introduction& its = introductions_[peer];
+  const Introduction& mine = introductions_[membership_.rank];
   return its.data && its.program == mine.program ? &*its.data : nullptr;
 }
 
 template <typename Send>
 Status LinkedPeers::send(int peer, Send send_over) {
-  has_messages_[static_cast<std::size_t>(peer)].store(true, std::memory_order_relaxed);
+  has_messages_[peer].store(true, std::memory_order_relaxed);
   Link* const to = link(peer);
   if (to == nullptr)
     return {Code::kInternal, fmt::format("{} has no link", membership_.nodes.describe(peer))};
   return send_over(*to);
 }
 
-void LinkedPeers::tell(const Notice& notice) {
-  if (is_ready_.load(std::memory_order_acquire)) notice_routes().tell(notice);
-}
-
 void LinkedPeers::flush(const Deadline& deadline) {
   OperationContext operations;
   for (int peer = 0; peer < membership_.size; ++peer) {
-    if (!has_messages_[static_cast<std::size_t>(peer)].exchange(false)) continue;
+    if (!has_messages_[peer].exchange(false)) continue;
     operations.set_limit(deadline.remaining());
     // One that is gone needs no message any more.
     if (Link* const to = link(peer); to != nullptr)
@@ -247,14 +233,10 @@ void LinkedPeers::repeat_ends() {
 
 // `dead` had ended, so no PE misses it, but ends that it had to pass on may be lost.
 void LinkedPeers::ask_for_ends(int dead) {
-  if (dead >= membership_.size || has_repeated_[static_cast<std::size_t>(dead)]) return;
-  has_repeated_[static_cast<std::size_t>(dead)] = true;
+  if (dead >= membership_.size || has_repeated_[dead]) return;
+  has_repeated_[dead] = true;
   tell({Notice::Kind::kRepeatEnds, dead});
   repeat_ends();
-}
-
-void LinkedPeers::call_later(Duration patience, std::function<void()> call) {
-  transport_->call_at(Clock::now() + patience, std::move(call));
 }
 
 // A connection ended without a goodbye. Processes that know more have some time to report it.
@@ -299,8 +281,8 @@ void LinkedPeers::keep_in_touch() {
   for (int index = 0; nodes.peer_of(own, index) != membership_.rank; ++index)
     if (!waiting_.is_gone(nodes.peer_of(own, index))) return;
   for (const int peer : notice_routes().watched()) {
-    if (has_greeted_[static_cast<std::size_t>(peer)]) continue;
-    has_greeted_[static_cast<std::size_t>(peer)] = true;
+    if (has_greeted_[peer]) continue;
+    has_greeted_[peer] = true;
     const Notice greeting{Notice::Kind::kGreeting, membership_.rank};
     if (!messages_.send(peer, greeting.key(), greeting.bytes()).is_ok()) handle_loss(peer);
   }

@@ -6,18 +6,10 @@
 // A job whose PEs are all mapped has none, and so no thread and no socket.
 #pragma once
 
-#include <atomic>
-#include <memory>
-#include <vector>
-
-#include "core/status.h"
 #include "memory/static_segment.h"
-#include "node/wait.h"
 #include "transport/message/message_transport.h"
-#include "world/exchange.h"
 #include "world/introduction.h"
 #include "world/membership.h"
-#include "world/messages.h"
 #include "world/notices.h"
 
 namespace memspan {
@@ -46,7 +38,7 @@ class LinkedPeers {
   LinkedPeers& operator=(const LinkedPeers&) = delete;
 
   // Null for a PE that needs none, and for this process.
-  Link* link(int peer) const { return links_[static_cast<std::size_t>(peer)].get(); }
+  Link* link(int peer) const { return links_[peer].get(); }
   const RemoteRegion* heap_of(int peer) const;
   // Null when the PE runs another program or its variables are not symmetric.
   const RemoteRegion* data_of(int peer) const;
@@ -58,9 +50,11 @@ class LinkedPeers {
         {.base = base, .bytes = bytes, .kind = MemoryKind::kDevice, .number = number});
   }
 
-  ProgressEngine& engine() { return *transport_; }
+  ProgressEngine& engine() { return transport_->engine(); }
   // Sends it to all other nodes (notices.h); does not wait.
-  void tell(const Notice& notice);
+  void tell(const Notice& notice) {
+    if (is_ready_.load(std::memory_order_acquire)) notice_routes().tell(notice);
+  }
   // Returns when the messages that this process has sent are handled, their receivers are gone, or
   // the deadline passes.
   void flush(const Deadline& deadline);
@@ -82,7 +76,9 @@ class LinkedPeers {
   void take(int from, const Notice& notice);
   void repeat_ends();
   void ask_for_ends(int dead);
-  void call_later(Duration patience, std::function<void()> call);
+  void call_later(Duration patience, std::function<void()> call) {
+    transport_->call_at(Clock::now() + patience, std::move(call));
+  }
   void handle_loss(int peer);
   bool is_watched_on_its_node(int peer) const;
   void note_loss(int peer);

@@ -1,22 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "world/membership.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 
-#include "core/cpu.h"
 #include "core/environment.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"
-#include "store/rank_service.h"
-#include "world/membership_steps.h"
+#include "net/unix_socket.h"
+#include "store/client.h"
+#include "store/recipes/rank_recipe.h"
+#include "store/recipes/store_group.h"
 
 namespace memspan {
 namespace {
+
+constexpr auto kAnswerLimit = std::chrono::seconds(10);
+
+class LauncherExchange {
+ public:
+  LauncherExchange(const Launch& launch, const NodeSegment& segment)
+      : launch_(launch), segment_(segment) {}
+
+  Result<std::vector<std::string>> operator()(const std::string& mine) {
+    if (store_ == nullptr) MEMSPAN_TRY(connect(), "connecting to the launcher's store");
+    auto all = group_->allgather(mine, Deadline::never(),
+                                 [this](const std::vector<int>& missing) { return look(missing); });
+    if (all.is_ok()) return all;
+    return all.status().annotate("exchanging addresses over the launcher's store");
+  }
+
+ private:
+  Status connect() {
+    MEMSPAN_PASS(launch_.is_network() ? connect_over_network() : connect_on_host());
+    // A process may leave the job and join it again.
+    const auto generation = segment_.peer(launch_.rank).generation.load();
+    group_ = std::make_unique<StoreGroup>(*store_, fmt::format("join/{}", generation), launch_.rank,
+                                          launch_.size);
+    return Status::ok();
+  }
+
+  Status connect_over_network() {
+    MEMSPAN_TRY_ASSIGN(const Endpoint endpoint, Endpoint::parse(launch_.store_url),
+                       "reading the launcher's address");
+    const auto& secret = segment_.header().secret;
+    MEMSPAN_TRY_ASSIGN(store_,
+                       StoreClient::connect({.endpoint = endpoint,
+                                             .security = {.kind = StoreSecurity::Kind::kSecret,
+                                                          .secret = {secret, sizeof secret}},
+                                             .member = fmt::format("PE {}", launch_.rank)},
+                                            Deadline::after(kAnswerLimit)),
+                       "connecting");
+    return Status::ok();
+  }
+
+  // One end of a new pair goes to the launcher over the inherited socket, which stays open.
+  Status connect_on_host() {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+      return Status::from_errno("making a pair of sockets");
+    Fd ours(ends[0]);
+    const Fd theirs(ends[1]);
+    const Fd inherited = duplicate(launch_.store);
+    if (!inherited.is_valid()) return Status::from_errno("using the launcher's socket");
+    MEMSPAN_PASS(unix_send(inherited, "s", {theirs.get()}));
+    MEMSPAN_TRY_ASSIGN(store_,
+                       StoreClient::adopt(std::move(ours), fmt::format("PE {}", launch_.rank),
+                                          Deadline::after(kAnswerLimit)),
+                       "connecting");
+    return Status::ok();
+  }
+
+  // The launcher notes deaths on all nodes, also of processes that never came to the store.
+  Status look(const std::vector<int>& missing) const {
+    for (const int rank : missing)
+      if (segment_.peer(rank).death.load(std::memory_order_acquire) != 0)
+        return {Code::kPeerLost, fmt::format("PE {} died before it joined", rank)};
+    if (segment_.header().exit_requested.load(std::memory_order_acquire) == 2)
+      return {Code::kUnavailable, "the job was asked to end"};
+    return Status::ok();
+  }
+
+  const Launch launch_;
+  const NodeSegment& segment_;
+  std::unique_ptr<StoreClient> store_;
+  std::unique_ptr<StoreGroup> group_;
+};
 
 // The launcher's descriptors stay open for a later join of this process, but not for its children.
 Result<Fd> inherit(int descriptor) {
@@ -29,7 +101,7 @@ Result<Fd> inherit(int descriptor) {
                     descriptor, kLaunchVariable));
   if (!is_there)
     return Status::from_errno(fmt::format("descriptor {} of {}", descriptor, kLaunchVariable));
-  Fd own(fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+  Fd own = duplicate(descriptor);
   if (!own.is_valid()) return Status::from_errno("duplicating a descriptor of the launcher");
   return own;
 }
@@ -46,93 +118,6 @@ Lifeline hold_lifeline(int descriptor) {
   if (!inode || fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) return {};
   return {descriptor, *inode};
 }
-
-}  // namespace
-
-void Membership::forget_in_child() {
-  if (detector != nullptr) detector->forget_in_child();
-  if (lifeline.descriptor >= 0 && inode_of_socket(lifeline.descriptor) == lifeline.inode)
-    close(lifeline.descriptor);
-}
-
-Status claim_rank(const NodeSegment& segment, int rank) {
-  PeerSlot& self = segment.peer(rank);
-  PeerState state = self.state.load(std::memory_order_acquire);
-  if (state == PeerState::kJoined || state == PeerState::kLost)
-    return {
-        Code::kUnavailable,
-        fmt::format("rank {} of this job belongs to process {}, which {}{}", rank, self.pid.load(),
-                    state == PeerState::kLost ? "died" : "has not left it", kRankTaken)};
-  self.pid.store(getpid(), std::memory_order_relaxed);
-  self.wait_status.store(-1, std::memory_order_relaxed);
-  self.generation.fetch_add(1, std::memory_order_relaxed);
-  if (!self.state.compare_exchange_strong(state, PeerState::kJoined, std::memory_order_acq_rel))
-    return {Code::kUnavailable,
-            fmt::format("rank {} of this job was taken by another process just now", rank)};
-  segment.add_cores(usable_core_set());
-  return Status::ok();
-}
-
-Result<NodeMemory> make_host_memory(int peers, int near) {
-  MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "sizing the heap");
-  std::uint64_t stride = heap_file_stride(budget.total);
-  MEMSPAN_TRY_ASSIGN(NodeSegment segment, NodeSegment::create(peers, stride, near > usable_cores()),
-                     "making the job's memory");
-  MEMSPAN_TRY_ASSIGN(Pages heap,
-                     Pages::create(static_cast<std::size_t>(near) * stride, "memspan-heap"),
-                     "making the job's memory");
-  return NodeMemory{std::make_unique<NodeSegment>(std::move(segment)),
-                    std::make_unique<Pages>(std::move(heap))};
-}
-
-Result<Membership> join_launched(const Launch& launch) {
-  Membership joined(launch.rank, launch.size);
-  joined.how = "started by oshrun";
-  MEMSPAN_TRY_ASSIGN(Fd segment_descriptor, inherit(launch.segment), "joining the job");
-  MEMSPAN_TRY_ASSIGN(Fd heap_descriptor, inherit(launch.heap), "joining the job");
-  MEMSPAN_TRY_ASSIGN(NodeSegment segment, NodeSegment::attach(std::move(segment_descriptor)),
-                     "joining the job");
-  MEMSPAN_TRY_ASSIGN(Pages heap, Pages::adopt(std::move(heap_descriptor)), "joining the job");
-  joined.nodes = launch.nodes();
-  if (launch.is_network()) {
-    MEMSPAN_TRY_ASSIGN(joined.store_endpoint, Endpoint::parse(launch.store_url),
-                       "reading the launcher's address");
-  }
-  // Simulated hosts are all in one kernel.
-  if (!joined.nodes.is_one()) {
-    MEMSPAN_TRY_ASSIGN(joined.carrier,
-                       choose_carrier(launch.is_network() ? Reach::kNetwork : Reach::kOneKernel,
-                                      joined.store_endpoint),
-                       "choosing a carrier");
-  }
-  const int near = joined.nodes.peers_in(joined.nodes.node_of(launch.rank));
-  if (segment.peers() != launch.size ||
-      heap.bytes() / segment.header().heap_stride < static_cast<std::size_t>(near))
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} says {} processes, the node segment {}", kLaunchVariable,
-                              launch.size, segment.peers()));
-  MEMSPAN_TRY(claim_rank(segment, launch.rank), "joining the job");
-  joined.lifeline = hold_lifeline(launch.store);
-  joined.is_launched = true;
-  // For processes with the library from the start, share_static_segment_at_start() does this.
-  segment.header().library_seen.store(1, std::memory_order_relaxed);
-  joined.segment = std::make_unique<NodeSegment>(std::move(segment));
-  joined.heap = std::make_unique<Pages>(std::move(heap));
-  joined.exchange = exchange_over_launcher(launch, *joined.segment);
-  return joined;
-}
-
-Result<Membership> join_single() {
-  MEMSPAN_TRY_ASSIGN(NodeMemory memory, make_host_memory(1, 1), "starting a job of one");
-  MEMSPAN_TRY(claim_rank(*memory.segment, 0), "starting a job of one");
-  Membership joined(0, 1);
-  joined.how = "as the only process, since no variable names a job";
-  joined.segment = std::move(memory.segment);
-  joined.heap = std::move(memory.heap);
-  return joined;
-}
-
-namespace {
 
 constexpr std::int64_t kPortOffset = 11;  // torchrun's own store has MASTER_PORT itself
 
@@ -186,6 +171,99 @@ Result<bool> read_place(Rendezvous& rendezvous) {
 
 }  // namespace
 
+Exchange exchange_over_launcher(const Launch& launch, const NodeSegment& segment) {
+  // Owner: the function and its copies.
+  auto exchange = std::make_shared<LauncherExchange>(launch, segment);
+  return [exchange](const std::string& mine) { return (*exchange)(mine); };
+}
+
+void Membership::forget_in_child() {
+  if (detector != nullptr) detector->forget_in_child();
+  if (lifeline.descriptor >= 0 && inode_of_socket(lifeline.descriptor) == lifeline.inode)
+    close(lifeline.descriptor);
+}
+
+Status claim_rank(const NodeSegment& segment, int rank) {
+  PeerSlot& self = segment.peer(rank);
+  PeerState state = self.state.load(std::memory_order_acquire);
+  if (state == PeerState::kJoined || state == PeerState::kLost)
+    return {
+        Code::kUnavailable,
+        fmt::format("rank {} of this job belongs to process {}, which {}{}", rank, self.pid.load(),
+                    state == PeerState::kLost ? "died" : "has not left it", kRankTaken)};
+  self.pid.store(getpid(), std::memory_order_relaxed);
+  self.wait_status.store(-1, std::memory_order_relaxed);
+  self.generation.fetch_add(1, std::memory_order_relaxed);
+  if (!self.state.compare_exchange_strong(state, PeerState::kJoined, std::memory_order_acq_rel))
+    return {Code::kUnavailable,
+            fmt::format("rank {} of this job was taken by another process just now", rank)};
+  segment.add_cores(usable_core_set());
+  return Status::ok();
+}
+
+Status make_host_memory(Membership& joined) {
+  const int near = joined.nodes.peers_in(joined.node());
+  MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "sizing the heap");
+  const std::uint64_t stride = heap_file_stride(budget.total);
+  MEMSPAN_TRY_ASSIGN(NodeSegment segment,
+                     NodeSegment::create(joined.size, stride, near > usable_cores()),
+                     "making the job's memory");
+  MEMSPAN_TRY_ASSIGN(Pages heap, Pages::create(near * stride, "memspan-heap"),
+                     "making the job's memory");
+  joined.segment = std::make_unique<NodeSegment>(std::move(segment));
+  joined.heap = std::make_unique<Pages>(std::move(heap));
+  return Status::ok();
+}
+
+Status take_host_memory(Membership& joined, Fd segment_descriptor, Fd heap_descriptor) {
+  MEMSPAN_PASS_ASSIGN(NodeSegment segment, NodeSegment::attach(std::move(segment_descriptor)));
+  MEMSPAN_PASS_ASSIGN(Pages heap, Pages::adopt(std::move(heap_descriptor)));
+  joined.segment = std::make_unique<NodeSegment>(std::move(segment));
+  joined.heap = std::make_unique<Pages>(std::move(heap));
+  return Status::ok();
+}
+
+Result<Membership> join_launched(const Launch& launch) {
+  Membership joined(launch.rank, launch.size);
+  joined.how = "started by oshrun";
+  MEMSPAN_PASS_ASSIGN(Fd segment_descriptor, inherit(launch.segment));
+  MEMSPAN_PASS_ASSIGN(Fd heap_descriptor, inherit(launch.heap));
+  MEMSPAN_PASS(take_host_memory(joined, std::move(segment_descriptor), std::move(heap_descriptor)));
+  const NodeSegment& segment = *joined.segment;
+  joined.nodes = launch.nodes();
+  if (launch.is_network()) {
+    MEMSPAN_TRY_ASSIGN(joined.store_endpoint, Endpoint::parse(launch.store_url),
+                       "reading the launcher's address");
+  }
+  // Simulated hosts are all in one kernel.
+  if (!joined.nodes.is_one()) {
+    MEMSPAN_TRY_ASSIGN(joined.carrier,
+                       choose_carrier(launch.is_network() ? Reach::kNetwork : Reach::kOneKernel,
+                                      joined.store_endpoint),
+                       "choosing a carrier");
+  }
+  const std::size_t near = joined.nodes.peers_in(joined.node());
+  if (segment.peers() != launch.size || joined.heap->bytes() / segment.header().heap_stride < near)
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} says {} processes, the node segment {}", kLaunchVariable,
+                              launch.size, segment.peers()));
+  MEMSPAN_PASS(claim_rank(segment, launch.rank));
+  joined.lifeline = hold_lifeline(launch.store);
+  joined.is_launched = true;
+  // For processes with the library from the start, share_static_segment_at_start() does this.
+  segment.header().library_seen.store(1, std::memory_order_relaxed);
+  joined.exchange = exchange_over_launcher(launch, segment);
+  return joined;
+}
+
+Result<Membership> join_single() {
+  Membership joined(0, 1);
+  joined.how = "as the only process, since no variable names a job";
+  MEMSPAN_TRY(make_host_memory(joined), "starting a job of one");
+  MEMSPAN_TRY(claim_rank(*joined.segment, 0), "starting a job of one");
+  return joined;
+}
+
 Result<std::optional<Rendezvous>> rendezvous_from_environment() {
   Rendezvous rendezvous;
   const auto url = environment("MEMSPAN_STORE");
@@ -193,11 +271,11 @@ Result<std::optional<Rendezvous>> rendezvous_from_environment() {
     MEMSPAN_TRY_ASSIGN(rendezvous.store, StoreAddress::parse(*url), "reading MEMSPAN_STORE");
     rendezvous.host = Rendezvous::Host::kElsewhere;
   } else {
-    MEMSPAN_TRY_ASSIGN(auto master, master_from_environment(), "joining the job");
+    MEMSPAN_PASS_ASSIGN(const auto master, master_from_environment());
     if (!master) return std::optional<Rendezvous>();
     rendezvous.store = *master;
   }
-  MEMSPAN_TRY_ASSIGN(const bool has_place, read_place(rendezvous), "joining the job");
+  MEMSPAN_PASS_ASSIGN(const bool has_place, read_place(rendezvous));
   if (!has_place) return std::optional<Rendezvous>();
   if (url) rendezvous.job = environment_or("MEMSPAN_JOB", rendezvous.job);
   return std::optional<Rendezvous>(std::move(rendezvous));
@@ -205,9 +283,9 @@ Result<std::optional<Rendezvous>> rendezvous_from_environment() {
 
 Result<Membership> join_from_environment(Duration limit, const StoreSecurity& security,
                                          const std::optional<Rendezvous>& again) {
-  MEMSPAN_TRY_ASSIGN(auto launch, Launch::from_environment(), "joining the job");
+  MEMSPAN_PASS_ASSIGN(auto launch, Launch::from_environment());
   if (launch) return join_launched(*launch);
-  MEMSPAN_TRY_ASSIGN(auto rendezvous, rendezvous_from_environment(), "joining the job");
+  MEMSPAN_PASS_ASSIGN(auto rendezvous, rendezvous_from_environment());
   if (rendezvous) {
     rendezvous->security = security;
     auto joined = join_rendezvous(*rendezvous, limit);
@@ -219,7 +297,7 @@ Result<Membership> join_from_environment(Duration limit, const StoreSecurity& se
     joined.again = again;
     return joined;
   }
-  MEMSPAN_TRY_ASSIGN(const auto launcher, find_foreign_launcher(), "joining the job");
+  MEMSPAN_PASS_ASSIGN(const auto launcher, find_foreign_launcher());
   return launcher ? join_by_foreign_launcher(*launcher, limit, security) : join_single();
 }
 

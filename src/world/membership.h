@@ -10,32 +10,16 @@
 //   single      none of these: a job of one
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
-#include "core/clock.h"
-#include "core/fd.h"
-#include "core/pages.h"
-#include "core/status.h"
+#include "core/agreement.h"
 #include "net/host_identity.h"
-#include "net/security.h"
 #include "node/descriptor_broker.h"
-#include "node/process_identity.h"
 #include "node/process_watch.h"
-#include "node/segment.h"
 #include "store/connect.h"
 #include "store/server.h"
 #include "store/store_address.h"
 #include "world/carrier_choice.h"
-#include "world/exchange.h"
 #include "world/foreign_launcher.h"
 #include "world/launch.h"
-#include "world/launcher_channel.h"
-#include "world/node_map.h"
 
 namespace memspan {
 
@@ -101,6 +85,7 @@ struct Membership {
   std::optional<Rendezvous> again;
   bool is_launched = false;  // by oshrun, which sees deaths on all nodes
 
+  int node() const { return nodes.node_of(rank); }
   // In a child of fork(): closes the descriptors that show others that this process lives.
   void forget_in_child();
 };
@@ -130,9 +115,45 @@ Status leave_rendezvous(Membership& member, Duration limit);
 Result<std::optional<Rendezvous>> rendezvous_from_environment();
 
 // Joins in the way that the environment shows; `security` protects the store of a rendezvous. A
-// process of another launcher asks that launcher (launcher_channel.h); if that fails, the join
+// process of another launcher asks that launcher (foreign_launcher.h); if that fails, the join
 // fails instead of starting a job of one. `again` is from an earlier membership of this process.
 Result<Membership> join_from_environment(Duration limit, const StoreSecurity& security,
                                          const std::optional<Rendezvous>& again = {});
+
+// An all-gather of texts among the processes of a job, before they can reach each other, over the
+// launcher's store. It connects at the first call. A wait for a process that has died ends
+// with kPeerLost; one that comes late is waited for. `segment` must outlive it.
+Exchange exchange_over_launcher(const Launch& launch, const NodeSegment& segment);
+
+// Steps that the ways of becoming a member share.
+//
+// Opens the job's store at that endpoint.
+Result<std::unique_ptr<StoreServer>> listen_for_job(const Rendezvous& rendezvous,
+                                                    const Endpoint& endpoint);
+
+// Gives `joined` the memory of its node: new, by the node's leader, or from descriptors of it.
+Status make_host_memory(Membership& joined);
+Status take_host_memory(Membership& joined, Fd segment_descriptor, Fd heap_descriptor);
+
+// Enters this process on the segment. kUnavailable when the rank is taken or its process died.
+Status claim_rank(const NodeSegment& segment, int rank);
+
+// Gives `joined` its node's memory, its place there and a detector. Every member exchanges texts
+// three times; `channel` is the kind of `exchange`. While the leader waits for a member it calls
+// `check`, whose failure ends the wait. A failure of one member fails all.
+Status share_host(Membership& joined, const Exchange& exchange, Channel channel,
+                  const std::function<Status()>& check, Deadline deadline);
+
+// The address of a unique id's store. Processes that get the id connect to it, from this host or
+// another.
+//
+// SHMEM_UID_SESSION_ID ("10.0.0.1:8666", "[fd00::1]:8666", "host:8666") if set. Otherwise a free
+// port at the first of these addresses: of the first interface whose name begins with
+// SHMEM_UID_SOCK_IFNAME ("eth", "eth:inet4", "eth:inet6"; also SHMEM_UID_SOCK_IFNAM), of
+// MEMSPAN_NET, or, if a secret opens the store, of the first interface that leads to other hosts.
+// Else the loopback's, because certificates name addresses and a store without TLS stays on this
+// host. kInvalidArgument if a variable is invalid, kUnavailable if the interface or its address
+// does not exist.
+Result<Endpoint> choose_unique_id_endpoint(bool needs_secret);
 
 }  // namespace memspan

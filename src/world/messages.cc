@@ -24,7 +24,7 @@ Status Messages::send(int peer, const MessageKey& key, std::span<const std::byte
 
 Status Messages::deliver(int from, const MessageTag& tag, Buffer bytes) {
   const auto kind = static_cast<MessageKind>(tag.kind);
-  if (kind < MessageKind::kNotice || kind > MessageKind::kPoint)
+  if (kind < MessageKind::kNotice || kind > MessageKind::kData)
     return {Code::kInvalidArgument, fmt::format("a message of kind {}", tag.kind)};
   if (kind == MessageKind::kNotice) {
     if (on_notice_) on_notice_(from, tag.id, tag.sequence, bytes);
@@ -32,14 +32,7 @@ Status Messages::deliver(int from, const MessageTag& tag, Buffer bytes) {
   }
   {
     MutexLock lock(mutex_);
-    const auto [at, is_new] = table_.try_emplace({from, {kind, tag.id, tag.sequence}});
-    Arrived& arrived = at->second;
-    if (is_new) {
-      arrived.first = std::move(bytes);
-    } else {
-      if (!arrived.more) arrived.more = std::make_unique<std::deque<Buffer>>();
-      arrived.more->push_back(std::move(bytes));
-    }
+    table_[{from, {kind, tag.id, tag.sequence}}].push_back(std::move(bytes));
   }
   // Pairs with the fence of a waiter that sets its sleeping flag and looks once more.
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -52,34 +45,11 @@ std::optional<Buffer> Messages::poll(int from, const MessageKey& key) {
   MutexLock lock(mutex_);
   const auto found = table_.find({from, key});
   if (found == table_.end()) return std::nullopt;
-  Arrived& arrived = found->second;
-  std::optional<Buffer> taken = std::move(arrived.first);
-  if (!arrived.more || arrived.more->empty()) {
-    table_.erase(found);
-  } else {
-    arrived.first = std::move(arrived.more->front());
-    arrived.more->pop_front();
-  }
+  std::vector<Buffer>& arrived = found->second;
+  std::optional<Buffer> taken = std::move(arrived.front());
+  arrived.erase(arrived.begin());
+  if (arrived.empty()) table_.erase(found);
   return taken;
-}
-
-Result<Buffer> Messages::receive(const char* what, int from, const MessageKey& key) {
-  return receive(what, from, key, [&] { return waiting_.is_gone(from) ? from : -1; });
-}
-
-void Messages::discard(MessageKind kind, std::uint64_t id) {
-  MutexLock lock(mutex_);
-  std::erase_if(table_, [&](const auto& entry) {
-    return entry.first.key.kind == kind && entry.first.key.id == id;
-  });
-}
-
-std::size_t Messages::size() const {
-  MutexLock lock(mutex_);
-  std::size_t count = 0;
-  for (const auto& [place, arrived] : table_)
-    count += 1 + (arrived.more ? arrived.more->size() : 0);
-  return count;
 }
 
 }  // namespace memspan

@@ -8,18 +8,10 @@
 //                                        +-> the handler of notices, which are never in the table
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <deque>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <span>
 #include <unordered_map>
 
-#include "core/buffer.h"
+#include "core/bytes.h"
 #include "core/mutex.h"
-#include "core/status.h"
 #include "node/wait.h"
 #include "transport/link.h"
 
@@ -29,7 +21,6 @@ enum class MessageKind : std::uint64_t {
   kNotice = 1,   // World's own: deaths, ends, requests to end the job
   kBarrier = 2,  // lines of a team's barrier; id: the team
   kData = 3,     // a collective's data; id: the team
-  kPoint = 4,    // point-to-point of groups; id: the group
 };
 
 // Names a message of one sender. Several with the same key are received in the order of sending.
@@ -71,9 +62,8 @@ class Messages {
   // waits.
   Status send(int peer, const MessageKey& key, std::span<const std::byte> bytes);
 
-  // Waits for a message of `from` as wait_for() does. kPeerLost if `from` is gone and has sent
-  // none; `what` names the call. The second form ends with kPeerLost if lost() returns a PE.
-  Result<Buffer> receive(const char* what, int from, const MessageKey& key);
+  // Waits for a message of `from` as wait_for() does. kPeerLost if lost() returns a PE; `what`
+  // names the call.
   template <typename Lost>
   Result<Buffer> receive(const char* what, int from, const MessageKey& key, Lost lost) {
     const ProgressTurn turn(waiting_.engine);
@@ -90,14 +80,24 @@ class Messages {
   // A message that has already arrived; handles frames first.
   std::optional<Buffer> poll(int from, const MessageKey& key);
   // Drops messages that no call will ask for: those of a destroyed team.
-  void discard(MessageKind kind, std::uint64_t id);
+  void discard(MessageKind kind, std::uint64_t id) {
+    MutexLock lock(mutex_);
+    std::erase_if(table_, [&](const auto& entry) {
+      return entry.first.key.kind == kind && entry.first.key.id == id;
+    });
+  }
 
   // Called by the transport, on any thread, with what send() of `from` made. kInvalidArgument if it
   // is not a message.
   Status deliver(int from, const MessageTag& tag, Buffer bytes);
 
   // Messages in the table.
-  std::size_t size() const;
+  std::size_t size() const {
+    MutexLock lock(mutex_);
+    std::size_t count = 0;
+    for (const auto& [place, arrived] : table_) count += arrived.size();
+    return count;
+  }
 
  private:
   struct Place {
@@ -109,17 +109,12 @@ class Messages {
     std::size_t operator()(const Place& place) const;
   };
 
-  // Most keys have one message.
-  struct Arrived {
-    Buffer first;
-    std::unique_ptr<std::deque<Buffer>> more;
-  };
-
   WaitContext& waiting_;
   Carriage carriage_;
   NoticeHandler on_notice_;
   mutable Mutex mutex_;
-  std::unordered_map<Place, Arrived, PlaceHash> table_ MEMSPAN_GUARDED_BY(mutex_);
+  // Most keys have one message.
+  std::unordered_map<Place, std::vector<Buffer>, PlaceHash> table_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace memspan

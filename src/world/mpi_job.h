@@ -4,11 +4,24 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "core/status.h"
 
 namespace memspan {
+
+// MPI in the same process, which also uses the launcher's connection.
+
+enum class MpiState {
+  kAbsent,  // no MPI library is loaded
+  kNotInitialized,
+  kInitialized,
+  kFinalized,
+};
+// Asks the loaded library; loads nothing.
+MpiState mpi_state();
+// For dlsym(): a loaded MPI library, even if its symbols are not global, as in an interpreter's
+// module; else RTLD_DEFAULT.
+void* mpi_library();
 
 // A value. One thread at a time, as the MPI was initialized for.
 class MpiJob {

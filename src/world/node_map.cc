@@ -24,7 +24,7 @@ NodeMap NodeMap::of_hosts(const std::vector<std::string>& hosts,
       map.hosts_.push_back(names[peer]);
       map.peers_of_.emplace_back();
     }
-    std::vector<std::int32_t>& peers = map.peers_of_[static_cast<std::size_t>(found->second)];
+    std::vector<std::int32_t>& peers = map.peers_of_[found->second];
     map.node_of_.push_back(found->second);
     map.index_of_.push_back(static_cast<std::int32_t>(peers.size()));
     peers.push_back(static_cast<std::int32_t>(peer));

@@ -25,26 +25,21 @@ class NodeMap {
   int count() const { return static_cast<int>(hosts_.size()); }
   bool is_one() const { return node_of_.empty(); }
 
-  int node_of(int peer) const { return is_one() ? 0 : node_of_[static_cast<std::size_t>(peer)]; }
+  int node_of(int peer) const { return is_one() ? 0 : node_of_[peer]; }
   // Among the PEs of its node, from 0.
-  int index_of(int peer) const {
-    return is_one() ? peer : index_of_[static_cast<std::size_t>(peer)];
-  }
+  int index_of(int peer) const { return is_one() ? peer : index_of_[peer]; }
   bool share_node(int one, int other) const { return node_of(one) == node_of(other); }
 
   int peers_in(int node) const {
-    return is_one() ? peers_ : static_cast<int>(peers_of_[static_cast<std::size_t>(node)].size());
+    return is_one() ? peers_ : static_cast<int>(peers_of_[node].size());
   }
   // The PE with this index in the node.
-  int peer_of(int node, int index) const {
-    return is_one() ? index
-                    : peers_of_[static_cast<std::size_t>(node)][static_cast<std::size_t>(index)];
-  }
+  int peer_of(int node, int index) const { return is_one() ? index : peers_of_[node][index]; }
   // The lowest PE of the node, living or not.
   int leader_of(int node) const { return peer_of(node, 0); }
 
   // The host's name.
-  const std::string& host_of_node(int node) const { return hosts_[static_cast<std::size_t>(node)]; }
+  const std::string& host_of_node(int node) const { return hosts_[node]; }
   const std::string& host_of(int peer) const { return host_of_node(node_of(peer)); }
   // "PE 3", or "PE 3 on host sim-1" where there are several.
   std::string describe(int peer) const;

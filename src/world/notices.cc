@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "world/notices.h"
 
-#include <algorithm>
 #include <cstring>
-#include <map>
-
-#include "world/node_overlay.h"
 
 namespace memspan {
 namespace {
@@ -27,10 +23,6 @@ void note_end(const Notice& notice, const NodeSegment& segment) {
 
 }  // namespace
 
-MessageKey Notice::key() const {
-  return {MessageKind::kNotice, static_cast<std::uint64_t>(kind), static_cast<std::uint64_t>(rank)};
-}
-
 std::vector<std::byte> Notice::bytes() const {
   const Payload payload{value, generation, span};
   std::vector<std::byte> bytes(sizeof payload);
@@ -51,41 +43,22 @@ std::optional<Notice> Notice::decode(std::uint64_t id, std::uint64_t sequence,
 }
 
 void apply(const Notice& notice, const NodeSegment& segment) {
+  using Kind = Notice::Kind;
   if (notice.rank >= segment.peers()) return;
-  switch (notice.kind) {
-    case Notice::Kind::kLoss:
-      segment.mark_lost(notice.rank, notice.value);
-      break;
-    case Notice::Kind::kDeparture:
-      segment.mark_departed(notice.rank);
-      break;
-    case Notice::Kind::kEnd:
-      note_end(notice, segment);
-      break;
-    case Notice::Kind::kExit:
-      segment.request_exit(notice.rank, notice.value);
-      break;
-    case Notice::Kind::kGreeting:
-    case Notice::Kind::kRepeatEnds:
-      break;
-  }
+  if (notice.kind == Kind::kLoss) segment.mark_lost(notice.rank, notice.value);
+  if (notice.kind == Kind::kDeparture) segment.mark_departed(notice.rank);
+  if (notice.kind == Kind::kEnd) note_end(notice, segment);
+  if (notice.kind == Kind::kExit) segment.request_exit(notice.rank, notice.value);
 }
 
 bool is_news(const Notice& notice, const NodeSegment& segment) {
+  using Kind = Notice::Kind;
   if (notice.rank >= segment.peers()) return false;
+  if (notice.kind == Kind::kExit)
+    return segment.header().exit_requested.load(std::memory_order_acquire) == 0;
+  if (notice.kind != Kind::kLoss && notice.kind != Kind::kDeparture) return false;
   const PeerState state = segment.peer(notice.rank).state.load(std::memory_order_acquire);
-  switch (notice.kind) {
-    case Notice::Kind::kLoss:
-    case Notice::Kind::kDeparture:
-      return state != PeerState::kLost && state != PeerState::kLeft;
-    case Notice::Kind::kExit:
-      return segment.header().exit_requested.load(std::memory_order_acquire) == 0;
-    case Notice::Kind::kEnd:
-    case Notice::Kind::kGreeting:
-    case Notice::Kind::kRepeatEnds:
-      break;
-  }
-  return false;
+  return state != PeerState::kLost && state != PeerState::kLeft;
 }
 
 std::vector<Notice> losses(const NodeSegment& segment) {
@@ -145,10 +118,6 @@ void NoticeRoutes::flood(const Notice& notice) const {
     return first_living(node, is_of_death(notice) ? notice.rank : -1) >= 0;
   });
   for (const int node : overlay.neighbors()) static_cast<void>(send(node, notice));
-}
-
-void NoticeRoutes::repeat_losses(int node) const {
-  for (const Notice& notice : losses(*waiting_.segment)) static_cast<void>(send(node, notice));
 }
 
 void NoticeRoutes::pass_on(const Notice& notice) const {

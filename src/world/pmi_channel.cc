@@ -4,20 +4,15 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstddef>
-#include <span>
-#include <string_view>
 
 #include "core/environment.h"
 #include "core/fd.h"
-#include "core/hex.h"
-#include "core/poll.h"
+#include "core/interrupt.h"
+#include "core/random.h"
 #include "node/segment.h"
-#include "world/launcher_channel.h"
-#include "world/mpi_library.h"
+#include "world/foreign_launcher.h"
+#include "world/mpi_job.h"
 
 namespace memspan {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replaces pmix_channel.cc if PMIx's headers are not installed.
-#include "world/launcher_channel.h"
+#include "world/foreign_launcher.h"
 
 namespace memspan {
 

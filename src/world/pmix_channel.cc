@@ -10,9 +10,8 @@
 #include <type_traits>
 
 #include "core/interrupt.h"
-#include "core/mutex.h"
 #include "node/segment.h"
-#include "world/launcher_channel.h"
+#include "world/foreign_launcher.h"
 
 namespace memspan {
 namespace {

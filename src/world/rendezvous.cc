@@ -3,21 +3,51 @@
 #include <fmt/format.h>
 #include <poll.h>
 
-#include <memory>
 #include <set>
-#include <string>
 
 #include "core/environment.h"
-#include "core/interrupt.h"
+#include "net/own_addresses.h"
 #include "store/recipes/all_gather.h"
 #include "store/recipes/change_queue.h"
 #include "store/recipes/rank_recipe.h"
 #include "store/recipes/store_group.h"
 #include "world/membership.h"
-#include "world/membership_steps.h"
 
 namespace memspan {
 namespace {
+
+constexpr const char* kSessionVariable = "SHMEM_UID_SESSION_ID";
+
+Result<Endpoint> read_session(const std::string& text) {
+  auto endpoint = Endpoint::parse_place(text);
+  if (endpoint.is_ok()) return endpoint;
+  return Status(
+      Code::kInvalidArgument,
+      fmt::format("{} is \"{}\": {}; allowed are ADDRESS:PORT, [ADDRESS]:PORT with an IPv6 "
+                  "address, and HOST:PORT",
+                  kSessionVariable, text, endpoint.status().message()));
+}
+
+// "eth", "eth:inet4", "eth:inet6".
+Result<std::string> read_interface(const char* variable, std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  const std::string_view kind = colon == std::string_view::npos ? "" : text.substr(colon + 1);
+  AddressFamily family = AddressFamily::kAny;
+  if (kind == "inet4") family = AddressFamily::kIpv4;
+  if (kind == "inet6") family = AddressFamily::kIpv6;
+  if (name.empty() || (colon != std::string_view::npos && family == AddressFamily::kAny))
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} is \"{}\"; allowed are the beginning of an interface's name, "
+                              "optionally followed by :inet4 or :inet6",
+                              variable, text));
+  if (auto address = address_of_interfaces(name, family)) return *address;
+  return Status(
+      Code::kUnavailable,
+      fmt::format("{} is \"{}\", and no interface of this host that is up begins so and has "
+                  "an address of that kind",
+                  variable, text));
+}
 
 // How long PE 0 tries to listen at a port that another process has: a job that ends, or a
 // connection that happens to use the port.
@@ -50,10 +80,9 @@ Status check_all_here(const Membership& joined, KeyValueStore& store, Deadline d
 
 // The keys of a group may outlive a job that was killed, so each job's group is a new one.
 Status name_group(Membership& joined, const Deadline& deadline) {
-  auto created =
-      create_group(*joined.store, joined.job + "/join", joined.rank, joined.size, {}, deadline);
-  if (!created.is_ok()) return created.status();
-  joined.group = std::move(created->name);
+  MEMSPAN_PASS_ASSIGN(auto created, create_group(*joined.store, joined.job + "/join", joined.rank,
+                                                 joined.size, {}, deadline));
+  joined.group = std::move(created.name);
   return Status::ok();
 }
 
@@ -137,6 +166,20 @@ Status host_store(Membership& joined, const Rendezvous& rendezvous, const Deadli
 
 }  // namespace
 
+Result<Endpoint> choose_unique_id_endpoint(bool needs_secret) {
+  if (auto session = environment(kSessionVariable)) return read_session(*session);
+  for (const char* variable : {"SHMEM_UID_SOCK_IFNAME", "SHMEM_UID_SOCK_IFNAM"})
+    if (auto text = environment(variable)) {
+      MEMSPAN_TRY_ASSIGN(std::string address, read_interface(variable, *text),
+                         "choosing an interface");
+      return Endpoint{std::move(address), 0};
+    }
+  MEMSPAN_TRY_ASSIGN(std::optional<std::string> named, named_address("MEMSPAN_NET"),
+                     "choosing an address");
+  if (!named && needs_secret) named = first_address();
+  return Endpoint{named.value_or("127.0.0.1"), 0};
+}
+
 Result<std::unique_ptr<StoreServer>> listen_for_job(const Rendezvous& rendezvous,
                                                     const Endpoint& endpoint) {
   // The host sets the size, whichever member comes first.
@@ -153,25 +196,22 @@ Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit)
       rendezvous.host == Rendezvous::Host::kElsewhere ? "a store of its own" : "a store of PE 0");
   joined.job = rendezvous.job;
   joined.host = rendezvous.host;
-  MEMSPAN_TRY(host_store(joined, rendezvous, deadline), "joining the job");
-  MEMSPAN_TRY_ASSIGN(joined.store, connect_store(access_to(rendezvous), deadline),
-                     "joining the job");
+  MEMSPAN_PASS(host_store(joined, rendezvous, deadline));
+  MEMSPAN_PASS_ASSIGN(joined.store, connect_store(access_to(rendezvous), deadline));
   KeyValueStore& store = *joined.store;
-  MEMSPAN_TRY(enter(store, rendezvous, deadline), "joining the job");
+  MEMSPAN_PASS(enter(store, rendezvous, deadline));
   const std::string rank = std::to_string(joined.rank);
-  MEMSPAN_TRY(store.set(here_prefix(joined.job) + rank, rank, deadline, KeyLife::kLease),
-              "joining the job");
+  MEMSPAN_PASS(store.set(here_prefix(joined.job) + rank, rank, deadline, KeyLife::kLease));
   joined.store_endpoint = rendezvous.store.first();
-  MEMSPAN_TRY(name_group(joined, deadline), "joining the job");
+  MEMSPAN_PASS(name_group(joined, deadline));
   // Owner: the function, which ends before the store does.
   const auto group = std::make_shared<StoreGroup>(store, joined.group, joined.rank, joined.size);
   const Exchange exchange = [group, deadline](const std::string& mine) {
     return group->allgather(mine, deadline);
   };
-  MEMSPAN_TRY(share_host(
-                  joined, exchange, Channel::kPrivate,
-                  [&] { return check_all_here(joined, store, deadline); }, deadline),
-              "joining the job");
+  MEMSPAN_PASS(share_host(
+      joined, exchange, Channel::kPrivate, [&] { return check_all_here(joined, store, deadline); },
+      deadline));
   joined.exchange = exchange;
   return joined;
 }

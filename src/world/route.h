@@ -7,11 +7,6 @@
 // including global and static variables.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 #include "node/segment.h"
 #include "transport/link.h"
 

@@ -4,17 +4,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <iterator>
 
 #include "core/check.h"
 #include "core/environment.h"
 #include "device/choice.h"
-#include "memory/address_plan.h"
-#include "node/futex.h"
+#include "node/event_count.h"
 #include "observe/trace.h"
-#include "transport/registry.h"
-#include "world/static_sharing.h"
 
 namespace memspan {
 namespace {
@@ -190,7 +186,7 @@ void World::fill_table() {
   std::byte* mine = internal_area(rank());
   routes_.resize(static_cast<std::size_t>(size()));
   for (int peer = 0; peer < size(); ++peer) {
-    Route& route = routes_[static_cast<std::size_t>(peer)];
+    Route& route = routes_[peer];
     if (is_near(peer)) route.slot = &membership_.segment->peer(peer);
     route.link = linked_ == nullptr ? nullptr : linked_->link(peer);
     if (route.link == nullptr)
@@ -232,7 +228,7 @@ Status World::connect_static_segments() {
   if (static_segment_.is_empty()) return Status::ok();
   data_routes_.resize(static_cast<std::size_t>(size()));
   for (int peer = 0; peer < size(); ++peer) {
-    if (routes_[static_cast<std::size_t>(peer)].link != nullptr)
+    if (routes_[peer].link != nullptr)
       connect_far_segment(peer);
     else
       MEMSPAN_TRY(connect_near_segment(peer), fmt::format("the variables of PE {}", peer));
@@ -261,14 +257,14 @@ Status World::make_device_heap(const Exchange& exchange) {
 }
 
 void World::connect_far_segment(int peer) {
-  Route& route = data_routes_[static_cast<std::size_t>(peer)];
-  route.slot = routes_[static_cast<std::size_t>(peer)].slot;
+  Route& route = data_routes_[peer];
+  route.slot = routes_[peer].slot;
   route.region = linked_->data_of(peer);
   if (route.region != nullptr) route.link = linked_->link(peer);
 }
 
 Status World::connect_near_segment(int peer) {
-  Route& route = data_routes_[static_cast<std::size_t>(peer)];
+  Route& route = data_routes_[peer];
   route.slot = &membership_.segment->peer(peer);
   if (peer == rank()) route.delta = 0;
   // Pairs with the release in share_static_segment().
@@ -303,10 +299,6 @@ std::string World::describe_routes() const {
   return text;
 }
 
-std::vector<MessageCounter> World::message_counters() const {
-  return linked_ == nullptr ? std::vector<MessageCounter>() : linked_->counters();
-}
-
 void World::depart(const Deadline& deadline) {
   const bool has_other_nodes = linked_ != nullptr && !nodes().is_one();
   // The notice takes other paths than earlier messages and may overtake them. A peer would then see
@@ -333,11 +325,6 @@ void World::request_exit(int code) {
   membership_.segment->request_exit(rank(), code);
 }
 
-void World::forget_in_child() {
-  membership_.forget_in_child();
-  if (linked_ != nullptr) linked_->forget_in_child();
-}
-
 std::byte* World::internal_area(int peer) const {
   MEMSPAN_CHECK(is_near(peer));
   return range_->base() + place_of(peer) * part_bytes_;
@@ -350,21 +337,6 @@ Status World::keep_pages(const void* address, std::size_t bytes) {
   if (at < all && bytes <= all - at) return range_->keep(at, bytes);
   return {Code::kInvalidArgument,
           fmt::format("{} ({} bytes) is in no PE's heap as this process maps it", address, bytes)};
-}
-
-std::optional<std::uint64_t> World::allocate_internal(std::uint64_t bytes) {
-  MutexLock lock(internal_mutex_);
-  return internal_allocator_.allocate(bytes, kFalseSharingRange);
-}
-
-void World::free_internal(std::uint64_t offset) {
-  MutexLock lock(internal_mutex_);
-  internal_allocator_.free(offset);
-}
-
-std::uint64_t World::internal_bytes_in_use() {
-  MutexLock lock(internal_mutex_);
-  return internal_allocator_.bytes_in_use();
 }
 
 Status World::end(const char* what, EndKind how) {
@@ -427,10 +399,6 @@ Status World::explain_end(const Status& status) const {
     if (membership_.segment->peer(peer).ended.load(std::memory_order_acquire) < waiting_.generation)
       missing += fmt::format("{}{}", missing.empty() ? "" : ", ", peer);
   return status.annotate(fmt::format("PE {} did not come", missing));
-}
-
-void World::leave() {
-  membership_.segment->peer(rank()).state.store(PeerState::kLeft, std::memory_order_release);
 }
 
 }  // namespace memspan

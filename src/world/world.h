@@ -5,30 +5,10 @@
 // the job needs on this side. Destroying it leaves the job, properly only after leave().
 #pragma once
 
-#include <cstddef>
-#include <memory>
-#include <optional>
-#include <string>
-
-#include "core/clock.h"
-#include "core/mutex.h"
-#include "core/status.h"
 #include "memory/address_plan.h"
-#include "memory/allocator.h"
-#include "memory/static_segment.h"
-#include "memory/symmetric_heap.h"
-#include "node/segment.h"
-#include "node/wait.h"
-#include "observe/counters.h"
 #include "transport/registry.h"
 #include "world/device_heap.h"
-#include "world/device_routes.h"
-#include "world/heap_size.h"
-#include "world/linked_peers.h"
-#include "world/membership.h"
-#include "world/messages.h"
-#include "world/node_map.h"
-#include "world/route.h"
+#include "world/host_memory.h"
 
 namespace memspan {
 
@@ -68,7 +48,7 @@ class World {
   const RouteTable& program_routes() const {
     return device_routes_ == nullptr ? table_ : device_routes_->table();
   }
-  const Route& route(int peer) const { return routes_[static_cast<std::size_t>(peer)]; }
+  const Route& route(int peer) const { return routes_[peer]; }
   WaitContext& waiting() { return waiting_; }
   SymmetricHeap& heap() { return *heap_; }
   // Publishes the current use of the heap to tools that watch.
@@ -93,7 +73,9 @@ class World {
   // Describes the routes to all PEs in one line.
   std::string describe_routes() const;
   // Counters of the transport "message"; empty if it is not in use.
-  std::vector<MessageCounter> message_counters() const;
+  std::vector<MessageCounter> message_counters() const {
+    return linked_ == nullptr ? std::vector<MessageCounter>() : linked_->counters();
+  }
 
   // The heap of a PE of this node as this process sees it.
   std::byte* heap_of(int peer) const { return internal_area(peer) + kInternalBytes; }
@@ -105,9 +87,18 @@ class World {
   Status keep_pages(const void* address, std::size_t bytes);
   // A piece of this process's internal area, at whole pairs of cache lines; nullopt if the area is
   // full. Thread-safe.
-  std::optional<std::uint64_t> allocate_internal(std::uint64_t bytes);
-  void free_internal(std::uint64_t offset);
-  std::uint64_t internal_bytes_in_use();
+  std::optional<std::uint64_t> allocate_internal(std::uint64_t bytes) {
+    MutexLock lock(internal_mutex_);
+    return internal_allocator_.allocate(bytes, kFalseSharingRange);
+  }
+  void free_internal(std::uint64_t offset) {
+    MutexLock lock(internal_mutex_);
+    internal_allocator_.free(offset);
+  }
+  std::uint64_t internal_bytes_in_use() {
+    MutexLock lock(internal_mutex_);
+    return internal_allocator_.bytes_in_use();
+  }
 
   // Collective: announces that this process makes no more calls in the job, and returns when all
   // others have done so. It is not a barrier: a peer in another collective learns that this process
@@ -120,10 +111,15 @@ class World {
   // Asks all processes of the job, on all nodes, to end with `code`.
   void request_exit(int code);
   // In a child of fork(): gives up what peers could mistake for this process.
-  void forget_in_child();
+  void forget_in_child() {
+    membership_.forget_in_child();
+    if (linked_ != nullptr) linked_->forget_in_child();
+  }
   // Notes that this process leaves on purpose. The caller has made sure (by end()) that no peer
   // uses its memory any more.
-  void leave();
+  void leave() {
+    membership_.segment->peer(rank()).state.store(PeerState::kLeft, std::memory_order_release);
+  }
 
  private:
   World(Membership membership, std::size_t heap_bytes, CommitMode mode,

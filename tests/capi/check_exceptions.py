@@ -17,46 +17,42 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Functions that others rely on, by file: their bodies are function-try-blocks.
 CATCHING = {
     "aclshmem/acl_rma_calls.cc": ["put_signal"],
-    "device_access.cc": ["copy_from_device"],
     "errors.cc": ["last_error", "take_last_error"],
-    "failures.cc": ["end_process", "fail", "require_started", "end_for_bad_access", "end_for_null", "end_for_misaligned_word",
-                    "end_for_device_memory", "end_for_bad_number", "end_for_bad_handle"],
+    "failures.cc": ["end_process", "fail", "require_started", "end_for_bad_access", "end_with", "end_for_device_memory"],
     "group/group_calls.cc": ["with_group", "with_message"],
-    "openshmem/active_set.cc": ["set_barrier", "set_sync", "set_collective"],
-    "openshmem/collective.cc": ["collective"],
+    "openshmem/collective.cc": ["collective", "set_barrier", "set_sync", "set_collective"],
     "openshmem/signal_calls.cc": ["put_signal_slow_path", "update"],
-    "polling.cc": ["note_look"],
-    "slow_path.cc": ["put_slow_path", "get_slow_path", "atomic_slow_path"],
+    "slow_path.cc": ["move_slow_path", "move_strided", "atomic_slow_path", "copy_from_device", "note_look"],
     "smem/bm.h": ["with_pool"],
-    "smem/endpoints.h": ["with_endpoint"],
-    "smem/shm.h": ["with_space"],
-    "smem/transfer.cc": ["with_request"],
-    "strided.h": ["put_strided", "get_strided"],
+    "smem/shm.cc": ["with_space"],
+    "smem/stream_calls.cc": ["with_stream", "with_event"],
+    "smem/endpoints.h": ["with_endpoint", "with_request"],
     "wait_sets.h": ["wait_until"],
 }
 # Call only those, or nothing that allocates.
 PLAIN = set("""
 put get put_value get_value fetch_atomic change_atomic apply change rows set_reduce post holds holds_for_all find_from collect look
 is_device_word copy_of_device_word wait_on_device checked_compare wait_one wait_all wait_any wait_some test_one test_set word_set
-some_start store noted has_to_note require_not_null peer_of number_of peer_through_context find_context team_handle bytes_of
+some_start test_all test_any test_some store noted has_to_note end_for_null end_for_misaligned_word end_for_bad_number end_for_bad_handle require_not_null peer_of number_of peer_through_context find_context team_handle bytes_of
 find_team team_or_null team_of index size rank shape peer_of member_of num_contexts find is_started world peers c_str
 mapped_address host_address memcpy memset strlen sizeof load exchange heap context data bytes ranks
-smem_code_text set_name_handler set_end_handler set_thread_end_handler set_thread_interrupt_handler set_error_handler set_log_sink
+smem_code_text set_thread_interrupt_handler set_error_handler set_log_sink
 current_block current_blocks operation __VA_OPT__ __atomic_load_n atomic_thread_fence reduction_kernel deadline_of
 """.split())
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "defined", "static_cast", "const_cast", "reinterpret_cast", "catch",
             "static_assert", "constexpr", "decltype"}
-EXPORT = re.compile(r"\bMEMSPAN_(?:EXPORT|EXTENSION)\b|\bMEMSPAN_(?:PROFILED|FLAT_PROFILED|DEPRECATED)\(|"
+EXPORT = re.compile(r"\bMEMSPAN_EXPORT\b|\bMEMSPAN_(?:PROFILED|FLAT_PROFILED|DEPRECATED)\(|"
                     r"\b__attribute__\(\(visibility\(\"default\"\)\)\)")
 CALL = re.compile(r"\b([a-zA-Z_]\w*)(?:<[\w:, ]*>)?\(")
-OTHERS = re.compile(r"p?shmem_|aclshmemx?_|smem_|memspan_|MEMSPAN_SET$|(?:Strides|Signal|ActiveSet|SameValue)$|k[A-Z]")
-GUARD = re.compile(r"\bwith_(?:group|message|pool|space|request|endpoint)\(")
+OTHERS = re.compile(r"p?shmem_|aclshmemx?_|smem_|memspan_|MEMSPAN_(?:SET|WORDS)$|(?:Strides|Signal|ActiveSet|SameValue)$|k[A-Z]")
+# with_cache() and move_batch() do nothing outside with_pool().
+GUARD = re.compile(r"\b(?:with_(?:group|message|pool|space|request|endpoint|stream|event|cache)|move_batch)\(")
 
 
 def without_comments(text):
     text = re.sub(r"\\\n", " \n", re.sub(r"//[^\n]*", "", text))
     # The definitions of the macros of definitions are none.
-    return re.sub(r"^#define MEMSPAN_(?:EXPORT|EXTENSION|PROFILED|PROFILED_AS|FLAT_PROFILED|DEPRECATED|FLATTEN)\b[^\n]*(?:\n +[^\n]*)*", "",
+    return re.sub(r"^#define MEMSPAN_(?:EXPORT|PROFILED|PROFILED_AS|FLAT_PROFILED|IN_CONTEXT|DEPRECATED|FLATTEN)\b[^\n]*(?:\n +[^\n]*)*", "",
                   text, flags=re.M)
 
 
@@ -77,6 +73,9 @@ def definitions(text):
         if found.group().endswith("("):
             end = end_of(text, found.end() - 1)
             name = text[found.end():end].split(",")[1].strip()
+            if "IN_CONTEXT" in found.group():  # its last arguments are the body
+                yield name, "{" + text[found.end():end - 1] + "}"
+                continue
         else:
             head = re.compile(r'\s*(?:extern "C" )?[\w:*&\s]*?\b(\w+(?:##\w+)*(?:##)?\w*)\(').match(text, found.end())
             if head is None:

@@ -43,12 +43,10 @@ std::vector<Call> calls(int rank) {
   return {
       {"set", true, [=](StoreClient& s) { return s.set(mine, "x", later()); }},
       {"get_now", true, [=](StoreClient& s) { return s.get_now("always", later()).status(); }},
-      {"add", true, [=](StoreClient& s) { return s.add("sum", 1, later()).status(); }},
       {"list", true, [=](StoreClient& s) { return s.list("key-", later()).status(); }},
       {"compare_and_swap", true,
        [=](StoreClient& s) { return s.compare_and_swap("a", "", "", later()).status(); }},
       {"get", false, [=](StoreClient& s) { return s.get("never", later()).status(); }},
-      {"wait", false, [=](StoreClient& s) { return s.wait({"never"}, later()); }},
       {"meet", false,
        [=](StoreClient& s) {
          return StoreGroup(s, fmt::format("lonely-{}", rank), 0, 2).barrier(later());
@@ -147,7 +145,7 @@ int run_wait(const Endpoint& where, int limit_ms) {
   std::fflush(stdout);
   const long since = microseconds();
   const Status status =
-      (*client)->wait({"never"}, Deadline::after(std::chrono::milliseconds(limit_ms)));
+      (*client)->get("never", Deadline::after(std::chrono::milliseconds(limit_ms))).status();
   std::printf("waited %.3f %s\n", 1e-3 * static_cast<double>(microseconds() - since),
               std::string(code_name(status.code())).c_str());
   return 0;

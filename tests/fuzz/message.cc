@@ -82,10 +82,9 @@ class Owner final : public AnswerSink {
 
  private:
   std::vector<std::byte> memory_ = std::vector<std::byte>(kRegionBytes + 2 * kAround);
-  RegionTable regions_;
-  OwnerCounters counters_;
   std::string log_;
-  OwnerServices services_{regions_, counters_};
+  OwnerServices services_;
+  RegionTable& regions_ = services_.regions;
   RegionId id_;
   OwnerSide side_{services_, *this};
   Session peer_ = Session::connecting({1, 2});

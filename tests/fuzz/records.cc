@@ -15,7 +15,7 @@
 #include "fabric/transfer/endpoint_record.h"
 #include "net/trusted_networks.h"
 #include "store/store_address.h"
-#include "transport/region.h"
+#include "transport/link.h"
 #include "world/introduction.h"
 
 namespace memspan {

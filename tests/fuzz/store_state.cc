@@ -17,6 +17,7 @@
 
 #include "core/bytes.h"
 #include "core/check.h"
+#include "store/fields.h"
 #include "store/state.h"
 
 namespace memspan {
@@ -103,19 +104,14 @@ class Trial {
 
   // The same in few bytes, with names that several requests share.
   void take_short_request(SessionId session) {
-    StoreRequest request{.operation = static_cast<StoreOperation>(1 + input_.u8() % 14),
-                         .keys = {}};
+    StoreRequest request{.operation = static_cast<StoreOperation>(1 + input_.u8() % 14)};
     const std::uint8_t what = input_.u8();
     const std::uint8_t how = input_.u8();
     request.id = ++last_id_;
-    request.keys.push_back(std::string(1 + what / 4 % 2 * 20, static_cast<char>('a' + what % 4)));
-    if (request.operation == StoreOperation::kWait && what % 32 >= 16)
-      request.keys.emplace_back(1, static_cast<char>('a' + what / 32 % 4));
+    request.key.assign(1 + what / 4 % 2 * 20, static_cast<char>('a' + what % 4));
     request.value.assign(how % 4 * 40, '1');
     request.expected.assign(how / 4 % 4 * 40, '1');
-    request.delta = what / 8;
-    if (request.operation == StoreOperation::kUnwatch)
-      request.delta = static_cast<std::int64_t>(last_id_ - what % 8);
+    request.watch = last_id_ - what % 8;
     request.timeout_ms = how / 16 == 15 ? kNoTimeout : how / 16 * 20;
     request.rank = what / 32 - 1;
     request.size = 1 + how / 64;
@@ -158,22 +154,21 @@ class Trial {
   void expect_all_room() {
     MEMSPAN_CHECK(!state_.next_deadline());
     state_.connect(++last_session_, {.name = "the last"}, now_);
-    const auto listing =
-        unpack_texts(ask({.operation = StoreOperation::kList, .keys = {""}}).value);
+    const auto listing = decode_record<std::vector<std::string>>(
+        ask({.operation = StoreOperation::kList, .key = ""}).value.text(), "listing");
     for (std::size_t i = 0; i < listing->size(); i += 2)
-      MEMSPAN_CHECK(ask({.operation = StoreOperation::kRemove, .keys = {listing->at(i)}}).number ==
-                    1);
+      MEMSPAN_CHECK(ask({.operation = StoreOperation::kRemove, .key = listing->at(i)}).number == 1);
     const auto is_ok = [&](StoreRequest request) {
       return ask(std::move(request)).code == Code::kOk;
     };
     MEMSPAN_CHECK(is_ok({.operation = StoreOperation::kSet,
-                         .keys = {"k"},
+                         .key = "k",
                          .value = std::string(kQuota.bytes - 1, 'v')}));
     for (std::size_t i = 0; i < kWatches; ++i)
-      MEMSPAN_CHECK(is_ok({.id = i, .operation = StoreOperation::kWatch, .keys = {"other"}}));
+      MEMSPAN_CHECK(is_ok({.id = i, .operation = StoreOperation::kWatch, .key = "other"}));
     for (std::size_t i = 0; i < kQuota.keys; ++i) {
       const std::string name = "group " + std::to_string(i);
-      MEMSPAN_CHECK(is_ok({.operation = StoreOperation::kTakeRank, .keys = {name}, .rank = 0}));
+      MEMSPAN_CHECK(is_ok({.operation = StoreOperation::kTakeRank, .key = name, .rank = 0}));
     }
   }
 

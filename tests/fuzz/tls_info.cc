@@ -35,11 +35,11 @@ void read_endpoint(std::string_view text) {
 }
 
 void read_values(std::string_view bytes) {
-  if (const auto rank = StoreRank::decode(bytes); rank.is_ok())
-    MEMSPAN_CHECK(rank->encode() == bytes);
-  if (const auto texts = unpack_texts(bytes); texts.is_ok())
-    MEMSPAN_CHECK(pack_texts(*texts) == bytes);
-  for (char c : list_keys({std::string(bytes)})) MEMSPAN_CHECK(c >= ' ' && c <= '~');
+  if (const auto rank = decode_record<StoreRank>(bytes, "rank"); rank.is_ok())
+    MEMSPAN_CHECK(encode_record(*rank) == bytes);
+  if (const auto texts = decode_record<std::vector<std::string>>(bytes, "listing"); texts.is_ok())
+    MEMSPAN_CHECK(encode_record(*texts) == bytes);
+  for (char c : quoted_key(bytes)) MEMSPAN_CHECK(c >= ' ' && c <= '~');
 }
 
 }  // namespace

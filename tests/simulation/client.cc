@@ -17,8 +17,7 @@ constexpr Duration kPingEvery = kSilence / 4;
 constexpr std::size_t kMostAtOnce = 3;  // requests of one client
 
 bool is_read(StoreOperation operation) {
-  return operation == StoreOperation::kGet || operation == StoreOperation::kGetNow ||
-         operation == StoreOperation::kWait;
+  return operation == StoreOperation::kGet || operation == StoreOperation::kGetNow;
 }
 
 bool is_on_one_key(StoreOperation operation) {
@@ -109,11 +108,11 @@ std::uint32_t World::random_time() {
 StoreRequest World::next_request(Session& session) {
   const std::uint64_t kind = dice_.below(100);
   if (kind < 8) return watch_request(session);
-  if (kind < 10) return {.operation = StoreOperation::kPing, .keys = {}};
+  if (kind < 10) return {.operation = StoreOperation::kPing};
   if (kind < 15) {
     const int wanted = dice_.chance(70) ? -1 : static_cast<int>(dice_.below(clients_.size() + 1));
     return {.operation = StoreOperation::kTakeRank,
-            .keys = {"job"},
+            .key = "job",
             .rank = wanted,
             .size = static_cast<std::uint32_t>(clients_.size())};
   }
@@ -122,23 +121,16 @@ StoreRequest World::next_request(Session& session) {
 
 StoreRequest World::key_request() {
   constexpr StoreOperation kKinds[] = {
-      StoreOperation::kSet,    StoreOperation::kGet,  StoreOperation::kGetNow,
-      StoreOperation::kAdd,    StoreOperation::kAdd,  StoreOperation::kAppend,
-      StoreOperation::kRemove, StoreOperation::kWait, StoreOperation::kCompareAndSwap,
-      StoreOperation::kGetNow, StoreOperation::kSet,  StoreOperation::kCompareAndSwap};
-  StoreRequest request{.operation = kKinds[dice_.below(std::size(kKinds))], .keys = {random_key()}};
+      StoreOperation::kSet,    StoreOperation::kGet, StoreOperation::kGetNow,
+      StoreOperation::kRemove, StoreOperation::kGet, StoreOperation::kCompareAndSwap,
+      StoreOperation::kGetNow, StoreOperation::kSet, StoreOperation::kCompareAndSwap};
+  StoreRequest request{.operation = kKinds[dice_.below(std::size(kKinds))], .key = random_key()};
   switch (request.operation) {
-    case StoreOperation::kWait:
-      if (dice_.chance(50)) request.keys.push_back(random_key());
-      [[fallthrough]];
     case StoreOperation::kGet:
       request.timeout_ms = random_time();
       break;
-    case StoreOperation::kAdd:
-      request.delta = static_cast<std::int64_t>(dice_.below(9)) - 4;
-      break;
     case StoreOperation::kCompareAndSwap:
-      if (dice_.chance(70)) request.expected = seen_[request.keys.front()];
+      if (dice_.chance(70)) request.expected = seen_[request.key];
       [[fallthrough]];
     default:
       request.value = random_value();
@@ -153,11 +145,9 @@ StoreRequest World::key_request() {
 StoreRequest World::watch_request(Session& session) {
   for (const auto& [id, told] : session.watches)
     if (dice_.chance(30) && session.unwatched.insert(id).second)
-      return {.operation = StoreOperation::kUnwatch,
-              .keys = {},
-              .delta = static_cast<std::int64_t>(id)};
+      return {.operation = StoreOperation::kUnwatch, .watch = id};
   constexpr const char* kPrefixes[] = {"", "a", "b"};
-  return {.operation = StoreOperation::kWatch, .keys = {kPrefixes[dice_.below(3)]}};
+  return {.operation = StoreOperation::kWatch, .key = kPrefixes[dice_.below(3)]};
 }
 
 void World::transmit(Session& session, std::function<void()> arrive) {
@@ -190,24 +180,17 @@ void World::read(SessionId id, const StoreAnswer& answer) {
   remember(session, node.mapped(), &answer);
 }
 
-// Of a wait for several keys every key's history gets its share.
 void World::remember(const Session& session, const Asked& asked, const StoreAnswer* answer) {
   const StoreRequest& request = asked.request;
   const bool is_unknown = answer == nullptr;
-  if (!is_on_one_key(request.operation) && request.operation != StoreOperation::kWait) return;
+  if (!is_on_one_key(request.operation)) return;
   if (is_unknown && is_read(request.operation)) return;
   Operation operation{.begin = asked.begin, .end = ++ticks_, .session = session.id};
-  for (const std::string& key : request.keys) {
-    operation.request = request;
-    operation.request.keys = {key};
-    if (!is_unknown) operation.answer = *answer;
-    if (!is_unknown && request.operation == StoreOperation::kWait &&
-        answer->message.find('"' + key + '"') == std::string::npos)
-      operation.answer = StoreAnswer{};
-    history_[key].push_back(operation);
-    if (!is_unknown && !answer->value.empty()) seen_[key] = answer->value;
-    if (request.operation == StoreOperation::kSet) seen_[key] = request.value;
-  }
+  operation.request = request;
+  if (!is_unknown) operation.answer = *answer;
+  history_[request.key].push_back(operation);
+  if (!is_unknown && !answer->value.empty()) seen_[request.key] = answer->value;
+  if (request.operation == StoreOperation::kSet) seen_[request.key] = request.value;
 }
 
 }  // namespace memspan::simulation

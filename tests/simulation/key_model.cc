@@ -3,19 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <utility>
 
 namespace memspan::simulation {
 namespace {
-
-std::optional<std::int64_t> number_in(const std::string& text) {
-  std::int64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, number);
-  if (parsed.ec != std::errc() || parsed.ptr != end) return std::nullopt;
-  return number;
-}
 
 // What the store would have answered; only what matters is filled in.
 struct Outcome {
@@ -37,21 +28,6 @@ Outcome unchanged(const KeyState& before, Code code, std::string value = {}) {
   return {.step = {.after = before}, .code = code, .value = std::move(value)};
 }
 
-Outcome add(const KeyState& before, const Operation& operation) {
-  const auto old = before.value ? number_in(*before.value) : 0;
-  if (!old) return unchanged(before, Code::kInvalidArgument);
-  const std::int64_t sum = *old + operation.request.delta;
-  Outcome outcome = changed(before, operation, std::to_string(sum));
-  outcome.number = sum;
-  return outcome;
-}
-
-Outcome append(const KeyState& before, const Operation& operation) {
-  Outcome outcome = changed(before, operation, before.value.value_or("") + operation.request.value);
-  outcome.number = static_cast<std::int64_t>(outcome.step.after.value->size());
-  return outcome;
-}
-
 Outcome swap(const KeyState& before, const Operation& operation) {
   const std::string old = before.value.value_or("");
   if (old != operation.request.expected) return unchanged(before, Code::kOk, old);
@@ -69,16 +45,10 @@ Outcome run(const KeyState& before, const Operation& operation) {
   switch (operation.request.operation) {
     case StoreOperation::kSet:
       return changed(before, operation, operation.request.value);
-    case StoreOperation::kAdd:
-      return add(before, operation);
-    case StoreOperation::kAppend:
-      return append(before, operation);
     case StoreOperation::kCompareAndSwap:
       return swap(before, operation);
     case StoreOperation::kRemove:
       return remove(before);
-    case StoreOperation::kWait:
-      return unchanged(before, before.value ? Code::kOk : Code::kTimeout);
     case StoreOperation::kGet:
       return unchanged(before, before.value ? Code::kOk : Code::kTimeout,
                        before.value.value_or(""));
@@ -109,8 +79,8 @@ std::string describe(const Operation& operation) {
   if (operation.is_end_of_session) return head + "ends";
   const StoreRequest& request = operation.request;
   const std::string asked =
-      fmt::format("{} {}value \"{}\" expected \"{}\" delta {}", operation_name(request.operation),
-                  request.is_owned ? "owned " : "", request.value, request.expected, request.delta);
+      fmt::format("{} {}value \"{}\" expected \"{}\"", operation_name(request.operation),
+                  request.is_owned ? "owned " : "", request.value, request.expected);
   if (!operation.answer) return head + asked + ": unknown";
   return head + asked +
          fmt::format(": {} value \"{}\" number {}", code_name(operation.answer->code),

@@ -15,7 +15,6 @@ bool only_looked(const Operation& operation) {
   switch (request.operation) {
     case StoreOperation::kGet:
     case StoreOperation::kGetNow:
-    case StoreOperation::kWait:
       return true;
     case StoreOperation::kRemove:
       return operation.answer->number == 0;

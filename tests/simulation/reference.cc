@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace memspan::simulation {
 namespace {
 
@@ -20,11 +18,9 @@ void Reference::apply(SessionId from, const StoreRequest& request, Clock::time_p
   if (request.timeout_ms != kNoTimeout)
     pending.deadline = now + std::chrono::milliseconds(request.timeout_ms);
   pending_.insert_or_assign({from, request.id}, std::move(pending));
-  const std::string key = request.keys.empty() ? "" : request.keys.front();
+  const std::string& key = request.key;
   switch (request.operation) {
     case StoreOperation::kSet:
-    case StoreOperation::kAdd:
-    case StoreOperation::kAppend:
     case StoreOperation::kCompareAndSwap:
     case StoreOperation::kRemove:
       change(key, {.session = from, .request = request});
@@ -33,7 +29,7 @@ void Reference::apply(SessionId from, const StoreRequest& request, Clock::time_p
       watches_[{from, request.id}] = {.prefix = key, .begin = changes_.size()};
       break;
     case StoreOperation::kUnwatch:
-      watches_.at({from, static_cast<std::uint64_t>(request.delta)}).end = changes_.size();
+      watches_.at({from, request.watch}).end = changes_.size();
       break;
     default:
       break;
@@ -102,11 +98,7 @@ std::string Reference::judge_silence(Clock::time_point now) const {
 }
 
 bool Reference::may_wait(const StoreRequest& request) const {
-  const auto& keys = request.keys;
-  if (request.operation == StoreOperation::kGet || request.operation == StoreOperation::kWait)
-    return !std::all_of(keys.begin(), keys.end(),
-                        [&](const auto& key) { return keys_.contains(key); });
-  return false;
+  return request.operation == StoreOperation::kGet && !keys_.contains(request.key);
 }
 
 std::vector<std::string> Reference::listing() const {

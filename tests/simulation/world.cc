@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "simulation/linearizability.h"
+#include "store/fields.h"
 
 namespace memspan::simulation {
 namespace {
@@ -161,9 +162,8 @@ void World::judge_the_end() {
   }
   const SessionId reader = ++last_session_;
   state_.connect(reader, {.name = "the reader"}, now_);
-  const auto answers =
-      state_.apply(reader, {.operation = StoreOperation::kList, .keys = {""}}, now_);
-  if (answers.empty() || answers.back().answer.value != pack_texts(reference_.listing()))
+  const auto answers = state_.apply(reader, {.operation = StoreOperation::kList, .key = ""}, now_);
+  if (answers.empty() || answers.back().answer.value != encode_record(reference_.listing()))
     fail("the store does not hold the keys that it should");
 }
 

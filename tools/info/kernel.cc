@@ -13,9 +13,9 @@
 #include <cstring>
 
 #include "core/pages.h"
-#include "device/host/write_hold.h"
+#include "device/in_place.h"
 #include "info/gather.h"
-#include "node/pidfd.h"
+#include "node/process.h"
 
 namespace memspan::info {
 namespace {

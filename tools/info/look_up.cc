@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <netdb.h>
 
+#include "net/endpoint.h"
 #include "net/own_addresses.h"
-#include "net/resolver.h"
 #include "net/trusted_networks.h"
 
 namespace memspan::info {

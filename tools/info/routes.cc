@@ -94,7 +94,8 @@ std::string to_json(const World& world, const std::vector<std::string>& rows) {
 }  // namespace
 
 Status show_routes(RoutesFormat format) {
-  MEMSPAN_TRY_ASSIGN(Membership membership, join_from_environment(kJoinLimit, {}), "joining");
+  MEMSPAN_TRY_ASSIGN(Membership membership, join_from_environment(kJoinLimit, {}),
+                     "joining the job");
   const Exchange exchange = membership.exchange;
   MEMSPAN_TRY_ASSIGN(std::unique_ptr<World> world,
                      World::create(std::move(membership), kHeapBytes, StaticVariables::kOwn),

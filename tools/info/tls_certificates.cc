@@ -14,7 +14,6 @@
 #include "net/byte_channel.h"
 #include "net/own_addresses.h"
 #include "net/tls.h"
-#include "net/tls_summary.h"
 
 namespace memspan::info {
 namespace {

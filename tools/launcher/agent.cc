@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "command_line/environment.h"
-#include "core/poll.h"
+#include "core/interrupt.h"
 #include "launcher/agent_streams.h"
 #include "launcher/exit_code.h"
 #include "launcher/guard.h"

@@ -49,7 +49,7 @@ Status Forwarding::add_source(Stream& stream, const std::string& label, Fd reade
 Status Forwarding::watch(Stream& stream, std::size_t source) {
   ForwardedOutput& output = stream.sources[source];
   return output.watch().start(loop_, output.descriptor(), EPOLLIN,
-                              [&](std::uint32_t) { serve(stream, source); });
+                              [this, &stream, source](std::uint32_t) { serve(stream, source); });
 }
 
 Result<Fd> Forwarding::open_pipe(Stream& stream, const std::string& label) {

@@ -13,7 +13,6 @@
 
 #include "core/environment.h"
 #include "core/remedy.h"
-#include "core/split.h"
 #include "node/segment.h"
 
 namespace memspan::launcher {

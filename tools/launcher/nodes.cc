@@ -10,7 +10,7 @@
 #include "core/pages.h"
 #include "launcher/job.h"
 #include "memory/address_plan.h"
-#include "node/process_image.h"
+#include "node/process_watch.h"
 #include "world/launch.h"
 
 namespace memspan::launcher {

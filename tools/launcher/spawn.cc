@@ -18,7 +18,7 @@
 
 #include "command_line/arguments.h"
 #include "core/fd.h"
-#include "core/thread_sanitizer.h"
+#include "core/mutex.h"
 
 namespace memspan::launcher {
 namespace {

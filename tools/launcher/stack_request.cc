@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "launcher/processes.h"
-#include "node/process_reader.h"
+#include "top/process_reader.h"
 
 namespace memspan::launcher {
 namespace {

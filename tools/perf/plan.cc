@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "core/environment.h"
-#include "core/split.h"
 
 namespace memspan::perf {
 namespace {

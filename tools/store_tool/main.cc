@@ -14,7 +14,7 @@
 
 #include "command_line/print.h"
 #include "core/log.h"
-#include "observe/counters_metrics.h"
+#include "observe/metrics.h"
 #include "store/server.h"
 #include "store_tool/metrics.h"
 #include "store_tool/options.h"

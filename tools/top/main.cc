@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "command_line/print.h"
-#include "observe/counters_metrics.h"
+#include "observe/metrics.h"
 #include "top/options.h"
 #include "top/print.h"
 #include "top/screen.h"

@@ -12,8 +12,8 @@
 
 #include "core/clock.h"
 #include "core/status.h"
-#include "node/process_reader.h"
 #include "top/options.h"
+#include "top/process_reader.h"
 
 namespace memspan::top {
 

@@ -1,35 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Teams of the CANN SHMEM API: 0 is all, other numbers are those of process_state.teams.
-#include "pgas/team.h"
 
 #include <fmt/format.h>
+#include <memspan/kernel_calls.h>
 
-#include <algorithm>
-#include <memory>
-#include <utility>
-
-#include "capi/aclshmem/default_stream.h"
 #include "capi/aclshmem/export.h"
 #include "capi/aclshmem/teams.h"
 #include "capi/collective_calls.h"
 #include "capi/errors.h"
 #include "capi/failures.h"
 #include "capi/kernel/device_job.h"
-#include "capi/process_state.h"
 
 namespace memspan::capi {
 
 TeamTable::Handle add_team(std::unique_ptr<Team> team) {
   const Team& added = *team;
   const TeamTable::Handle number = process_state.teams->add(std::move(team));
-  if (number != 0 && process_state.device_job != nullptr)
-    process_state.device_job->add_team(static_cast<int>(number), added);
+  if (number != 0) show_team(static_cast<int>(number), added);
   return number;
 }
 
 void remove_team(TeamTable::Handle number) {
-  if (process_state.device_job != nullptr)
-    process_state.device_job->remove_team(static_cast<int>(number));
+  hide_team(static_cast<int>(number));
   process_state.teams->remove(number);
 }
 
@@ -51,9 +43,9 @@ namespace {
 int bad_team(const char* call, shmem_team_t team) {
   if (!is_started())
     return shmem_failure(
-        call, ShmemCode::kNotInited,
+        call, SHMEM_NOT_INITED,
         std::string("called before shmem_init_attr or after shmem_finalize") + kNotInAJob);
-  return shmem_failure(call, ShmemCode::kInvalidParam,
+  return shmem_failure(call, SHMEM_INVALID_PARAM,
                        fmt::format("team is {}, which names no team", team));
 }
 
@@ -61,8 +53,7 @@ int bad_team(const char* call, shmem_team_t team) {
 int split(const char* call, const Team& parent, const TeamShape& shape, shmem_team_t* handle) {
   if (shape.member_of(parent.index()) < 0) return 0;
   const auto number = add_team(Team::local(*process_state.local_teams, parent.shape().part(shape)));
-  if (number == 0)
-    return shmem_failure(call, ShmemCode::kInnerError, "there are 65536 teams already");
+  if (number == 0) return shmem_failure(call, SHMEM_INNER_ERROR, "there are 65536 teams already");
   *handle = static_cast<shmem_team_t>(number);
   return 0;
 }
@@ -73,11 +64,13 @@ bool is_allowed(const TeamShape& shape, int parent_size) {
          last < parent_size;
 }
 
-int read_config(const char* call, shmem_team_t team, const void* config, int& contexts) {
-  if (config == nullptr) return shmem_failure(call, ShmemCode::kInvalidParam, "config is NULL");
+template <typename Config>
+int get_config(const char* call, shmem_team_t team, Config* config) {
+  if (config == nullptr) return shmem_failure(call, SHMEM_INVALID_PARAM, "config is NULL");
   Team* found = find_team(team);
   if (found == nullptr) return bad_team(call, team);
-  contexts = found->num_contexts();
+  *config = {};
+  config->num_contexts = found->num_contexts();
   return 0;
 }
 
@@ -97,34 +90,29 @@ using namespace memspan;
 using namespace memspan::capi;
 
 MEMSPAN_EXPORT int aclshmem_my_pe(void) {
-  return is_started() ? process_state.world->rank() : -1;
+  return memspan_kernel_my_pe();
 }
 MEMSPAN_EXPORT int aclshmem_n_pes(void) {
-  return is_started() ? process_state.world->size() : -1;
+  return memspan_kernel_n_pes();
 }
-
 MEMSPAN_EXPORT int aclshmem_team_my_pe(shmem_team_t team) {
-  Team* found = capi::find_team(team);
-  return found == nullptr ? -1 : found->index();
+  return memspan_kernel_team_my_pe(team);
 }
-
 MEMSPAN_EXPORT int aclshmem_team_n_pes(shmem_team_t team) {
-  Team* found = capi::find_team(team);
-  return found == nullptr ? -1 : found->size();
+  return memspan_kernel_team_n_pes(team);
 }
 
 MEMSPAN_EXPORT int aclshmem_team_split_strided(shmem_team_t parent_team, int pe_start,
                                                int pe_stride, int pe_size,
                                                shmem_team_t* new_team) try {
   constexpr const char* kCall = "shmem_team_split_strided";
-  if (new_team == nullptr)
-    return shmem_failure(kCall, ShmemCode::kInvalidParam, "new_team is NULL");
+  if (new_team == nullptr) return shmem_failure(kCall, SHMEM_INVALID_PARAM, "new_team is NULL");
   *new_team = SHMEM_TEAM_INVALID;
   Team* parent = capi::find_team(parent_team);
   if (parent == nullptr) return bad_team(kCall, parent_team);
   TeamShape shape{pe_start, pe_stride, pe_size};
   if (!is_allowed(shape, parent->size()))
-    return shmem_failure(kCall, ShmemCode::kInvalidParam,
+    return shmem_failure(kCall, SHMEM_INVALID_PARAM,
                          fmt::format("start {}, stride {}, size {} do not fit into a team of {}",
                                      pe_start, pe_stride, pe_size, parent->size()));
   return split(kCall, *parent, shape, new_team);
@@ -135,12 +123,12 @@ MEMSPAN_EXPORT int aclshmem_team_split_2d(shmem_team_t parent_team, int x_range,
                                           shmem_team_t* x_team, shmem_team_t* y_team) try {
   constexpr const char* kCall = "shmem_team_split_2d";
   if (x_team == nullptr || y_team == nullptr)
-    return shmem_failure(kCall, ShmemCode::kInvalidParam, "x_team or y_team is NULL");
+    return shmem_failure(kCall, SHMEM_INVALID_PARAM, "x_team or y_team is NULL");
   *x_team = *y_team = SHMEM_TEAM_INVALID;
   Team* parent = capi::find_team(parent_team);
   if (parent == nullptr) return bad_team(kCall, parent_team);
   if (x_range <= 0)
-    return shmem_failure(kCall, ShmemCode::kInvalidParam,
+    return shmem_failure(kCall, SHMEM_INVALID_PARAM,
                          fmt::format("x_range is {}, allowed are 1 and more", x_range));
   int size = parent->size();
   int width = std::min(x_range, size);
@@ -160,28 +148,17 @@ MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int aclshmem_team_translate_pe(shmem_team_t src_team, int src_pe,
                                               shmem_team_t dest_team) {
-  Team* from = capi::find_team(src_team);
-  Team* to = capi::find_team(dest_team);
-  if (from == nullptr || to == nullptr || src_pe < 0 || src_pe >= from->size()) return -1;
-  return to->shape().member_of(from->peer_of(src_pe));
+  return memspan_kernel_team_translate_pe(src_team, src_pe, dest_team);
 }
 
 MEMSPAN_EXPORT int aclshmem_team_get_config(aclshmem_team_t team,
                                             aclshmem_team_config_t* config) try {
-  int contexts = 0;
-  const int failure = read_config("aclshmem_team_get_config", team, config, contexts);
-  if (failure != 0) return failure;
-  *config = {};
-  config->num_contexts = contexts;
-  return 0;
+  return get_config("aclshmem_team_get_config", team, config);
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int aclshmemx_early_team_get_config(shmem_team_t team,
                                                    shmem_team_config_t* config) try {
-  int contexts = 0;
-  const int failure = read_config("shmem_team_get_config", team, config, contexts);
-  if (failure == 0) config->num_contexts = contexts;
-  return failure;
+  return get_config("shmem_team_get_config", team, config);
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
@@ -193,7 +170,7 @@ MEMSPAN_EXPORT void aclshmem_team_destroy(shmem_team_t team) try {
     return;
   }
   if (team == SHMEM_TEAM_WORLD) {
-    shmem_failure(kCall, ShmemCode::kInvalidParam, "the team of all is not one to destroy");
+    shmem_failure(kCall, SHMEM_INVALID_PARAM, "the team of all is not one to destroy");
     return;
   }
   auto number = static_cast<std::uint64_t>(team);
@@ -213,12 +190,10 @@ MEMSPAN_EXPORT void aclshmem_sync(aclshmem_team_t team) try {
 }
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmem_barrier_all(void) try {
-  require_started("aclshmem_barrier_all");
   meet("aclshmem_barrier_all", ACLSHMEM_TEAM_WORLD, barrier);
 }
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmem_sync_all(void) try {
-  require_started("aclshmem_sync_all");
   meet("aclshmem_sync_all", ACLSHMEM_TEAM_WORLD, capi::sync);
 }
 MEMSPAN_CATCH_AND_END(__func__)

@@ -34,51 +34,33 @@ MEMSPAN_CANN_WAIT_TYPES(MEMSPAN_ONE)
 
 // `vector` is _vector or nothing, `value` the parameter after cmp, `values` the expression that
 // says what to compare with.
-#define MEMSPAN_SET(name, type, vector, value, values)                                           \
-  MEMSPAN_EXPORT void aclshmem_##name##_wait_until_all##vector(                                  \
-      type* ivars, size_t nelems, const int* status, int cmp, value) {                           \
-    constexpr const char* kCall = "aclshmem_" #name "_wait_until_all" #vector;                   \
-    wait_all(kCall, word_set<type>(kCall, ivars, nelems, status, cmp, values));                  \
-  }                                                                                              \
-  MEMSPAN_EXPORT void aclshmem_##name##_wait_until_any##vector(                                  \
-      type* ivars, size_t nelems, const int* status, int cmp, value, size_t* res_out) {          \
-    constexpr const char* kCall = "aclshmem_" #name "_wait_until_any" #vector;                   \
-    store(kCall, res_out,                                                                        \
-          wait_any(kCall, word_set<type>(kCall, ivars, nelems, status, cmp, values)));           \
-  }                                                                                              \
-  MEMSPAN_EXPORT void aclshmem_##name##_wait_until_some##vector(                                 \
-      type* ivars, size_t nelems, size_t* indices, const int* status, int cmp, value,            \
-      size_t* res_out) {                                                                         \
-    constexpr const char* kCall = "aclshmem_" #name "_wait_until_some" #vector;                  \
-    store(kCall, res_out,                                                                        \
-          wait_some(kCall, word_set<type>(kCall, ivars, nelems, status, cmp, values), indices)); \
-  }                                                                                              \
-  MEMSPAN_EXPORT void aclshmem_##name##_test_any##vector(                                        \
-      type* ivars, size_t nelems, const int* status, int cmp, value, size_t* res_out) {          \
-    constexpr const char* kCall = "aclshmem_" #name "_test_any" #vector;                         \
-    store(kCall, res_out, test_set(ivars, [&] {                                                  \
-            return word_set<type>(kCall, ivars, nelems, status, cmp, values)                     \
-                .find_from(some_start(nelems));                                                  \
-          }));                                                                                   \
-  }                                                                                              \
-  MEMSPAN_EXPORT void aclshmem_##name##_test_some##vector(type* ivars, size_t nelems,            \
-                                                          size_t* indices, const int* status,    \
-                                                          int cmp, value, size_t* res_out) {     \
-    constexpr const char* kCall = "aclshmem_" #name "_test_some" #vector;                        \
-    store(kCall, res_out, test_set(ivars, [&] {                                                  \
-            return word_set<type>(kCall, ivars, nelems, status, cmp, values).collect(indices);   \
-          }));                                                                                   \
+#define MEMSPAN_WORDS(type, function, values) \
+  word_set<type>(#function, ivars, nelems, status, cmp, values)
+#define MEMSPAN_ON_SET(operation, type, function, value, values, result)                      \
+  MEMSPAN_EXPORT void function(type* ivars, size_t nelems, const int* status, int cmp, value, \
+                               result* res_out) {                                             \
+    store(#function, res_out, operation(MEMSPAN_WORDS(type, function, values)));              \
   }
+#define MEMSPAN_INDICES(operation, type, function, value, values)                              \
+  MEMSPAN_EXPORT void function(type* ivars, size_t nelems, size_t* indices, const int* status, \
+                               int cmp, value, size_t* res_out) {                              \
+    store(#function, res_out, operation(MEMSPAN_WORDS(type, function, values), indices));      \
+  }
+#define MEMSPAN_SET(name, type, vector, value, values)                                            \
+  MEMSPAN_EXPORT void aclshmem_##name##_wait_until_all##vector(                                   \
+      type* ivars, size_t nelems, const int* status, int cmp, value) {                            \
+    wait_all(MEMSPAN_WORDS(type, aclshmem_##name##_wait_until_all##vector, values));              \
+  }                                                                                               \
+  MEMSPAN_ON_SET(wait_any, type, aclshmem_##name##_wait_until_any##vector, value, values, size_t) \
+  MEMSPAN_INDICES(wait_some, type, aclshmem_##name##_wait_until_some##vector, value, values)      \
+  MEMSPAN_ON_SET(test_any, type, aclshmem_##name##_test_any##vector, value, values, size_t)       \
+  MEMSPAN_INDICES(test_some, type, aclshmem_##name##_test_some##vector, value, values)
 
-#define MEMSPAN_SETS(name, type)                                                                \
-  MEMSPAN_SET(name, type, , type cmp_value, SameValue<type>{cmp_value})                         \
-  MEMSPAN_SET(name, type, _vector, type* cmp_values, cmp_values)                                \
-  MEMSPAN_EXPORT void aclshmem_##name##_test_all_vector(                                        \
-      type* ivars, size_t nelems, const int* status, int cmp, type* cmp_values, int* res_out) { \
-    constexpr const char* kCall = "aclshmem_" #name "_test_all_vector";                         \
-    const auto set = word_set<type>(kCall, ivars, nelems, status, cmp, cmp_values);             \
-    store(kCall, res_out, test_set(ivars, [&] { return set.holds_for_all() ? 1 : 0; }));        \
-  }
+#define MEMSPAN_SETS(name, type)                                                                  \
+  MEMSPAN_SET(name, type, , type cmp_value, SameValue<type>{cmp_value})                           \
+  MEMSPAN_SET(name, type, _vector, type* cmp_values, cmp_values)                                  \
+  MEMSPAN_ON_SET(test_all, type, aclshmem_##name##_test_all_vector, type* cmp_values, cmp_values, \
+                 int)
 MEMSPAN_CANN_WAIT_TYPES(MEMSPAN_SETS)
 
 MEMSPAN_EXPORT void aclshmem_signal_wait_until(int32_t* sig_addr, int cmp, int32_t cmp_val) {

@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <utility>
 
 #include "capi/errors.h"
 #include "capi/process_state.h"
 #include "capi/store_security.h"
+#include "core/mutex.h"
+#include "core/random.h"
 #include "store/store_address.h"
 #include "world/launch.h"
 #include "world/membership.h"
@@ -48,7 +49,7 @@ Result<Membership> join_by_attributes(const shmem_init_attr_t& attributes,
 }
 
 int bad_value(const char* call, const char* what, std::int64_t value, std::string_view allowed) {
-  return shmem_failure(call, ShmemCode::kInvalidValue,
+  return shmem_failure(call, SHMEM_INVALID_VALUE,
                        fmt::format("{} is {}, allowed {}", what, value, allowed));
 }
 
@@ -68,20 +69,29 @@ int check_engine_and_timeouts(const char* call, const shmem_init_optional_attr_t
   return 0;
 }
 
-}  // namespace
+constexpr std::size_t kSecretBytes = 16;
+constexpr std::string_view kNoSecret = "-";
 
-AclshmemState& aclshmem_state() {
+// The store of an unused unique id of this process.
+struct UniqueId {
+  Mutex mutex;
+  std::string text MEMSPAN_GUARDED_BY(mutex);
+  std::shared_ptr<StoreServer> server MEMSPAN_GUARDED_BY(mutex);
+};
+UniqueId& unused_id() {
   // Never destroyed: a server's thread may outlive main.
-  static auto* const state = new AclshmemState;
-  return *state;
+  static auto* const unused = new UniqueId;
+  return *unused;
 }
+
+}  // namespace
 
 int check_numbers(const char* call, int rank, int size, std::uint64_t bytes) {
   if (rank < 0) return bad_value(call, "my_rank", rank, "is 0 and more");
   if (size <= 0 || size > kMostPes)
     return bad_value(call, "n_ranks", size, fmt::format("are 1 to {}", kMostPes));
   if (rank >= size)
-    return shmem_failure(call, ShmemCode::kInvalidParam,
+    return shmem_failure(call, SHMEM_INVALID_PARAM,
                          fmt::format("my_rank is {}, allowed are 0 to {}, since n_ranks is {}",
                                      rank, size - 1, size));
   if (bytes == 0) return bad_value(call, "local_mem_size", 0, "is 1 byte and more");
@@ -103,6 +113,52 @@ int start_by_attributes(const char* call, const shmem_init_attr_t& attributes,
             [&] { return Result<HeapSize>(attributes.local_mem_size); },
             std::chrono::seconds(attributes.option_attr.control_operation_timeout)};
   return shmem_result(call, start(how, Sharing::kExclusive));
+}
+
+bool is_unique_id_text(std::string_view text) {
+  return text.find(' ') != std::string_view::npos;
+}
+
+Result<std::string> open_unique_id(std::size_t most) {
+  MEMSPAN_TRY_ASSIGN(StoreSecurity security, chosen_security(), "protecting its store");
+  // A program that said nothing about TLS gets a secret that only this id carries; one that did
+  // keeps what it has to itself.
+  std::string secret(kNoSecret);
+  if (security.kind == StoreSecurity::Kind::kHostSecret) {
+    secret = random_hex(kSecretBytes);
+    security = {.kind = StoreSecurity::Kind::kSecret, .secret = secret};
+  }
+  const bool needs_secret = security.kind == StoreSecurity::Kind::kSecret;
+  MEMSPAN_TRY_ASSIGN(const Endpoint endpoint, choose_unique_id_endpoint(needs_secret),
+                     "choosing where its store listens");
+  MEMSPAN_TRY_ASSIGN(
+      std::shared_ptr<StoreServer> server,
+      StoreServer::listen(endpoint, StoreServerOptions{.security = std::move(security)}),
+      "opening its store");
+  std::string text = fmt::format("{} {}", server->endpoint().place(), secret);
+  if (text.size() > most)
+    return Status(
+        Code::kNotSupported,
+        fmt::format("the place of its store, {}, and the secret need {} bytes, and an id of "
+                    "this generation has room for {}; an IPv4 address fits "
+                    "(SHMEM_UID_SOCK_IFNAME=NAME:inet4)",
+                    server->endpoint().place(), text.size(), most));
+  UniqueId& unused = unused_id();
+  MutexLock lock(unused.mutex);
+  unused.text = text;
+  unused.server = std::move(server);
+  return text;
+}
+
+StorePlace take_unique_id(std::string_view text) {
+  const std::size_t space = text.find(' ');
+  const std::string_view secret = text.substr(space + 1);
+  StorePlace store{.url = fmt::format("tcp://{}", text.substr(0, space)),
+                   .secret = secret == kNoSecret ? std::string() : std::string(secret)};
+  UniqueId& unused = unused_id();
+  MutexLock lock(unused.mutex);
+  if (unused.text == text) store.hosted = std::exchange(unused.server, nullptr);
+  return store;
 }
 
 }  // namespace memspan::capi

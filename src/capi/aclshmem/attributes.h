@@ -2,26 +2,10 @@
 // How a process starts by attributes: what is checked, and which of the ways into a job it takes.
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <string>
-
 #include "capi/aclshmem/export.h"
-#include "core/mutex.h"
 #include "store/server.h"
 
 namespace memspan::capi {
-
-// The API's only state: the attribute object of shmem_set_attr(), the unique id last given to
-// aclshmemx_set_attr_uniqueid_args(), and the store of an unused unique id of this process.
-struct AclshmemState {
-  shmem_init_attr_t attributes{};
-  aclshmemx_uniqueid_t given_id{};
-  Mutex mutex;
-  std::string unique_id MEMSPAN_GUARDED_BY(mutex);
-  std::shared_ptr<StoreServer> unique_id_server MEMSPAN_GUARDED_BY(mutex);
-};
-AclshmemState& aclshmem_state();
 
 inline constexpr int kMostPes = 16384;
 inline constexpr std::uint32_t kDefaultTimeoutSeconds = 120;
@@ -40,5 +24,29 @@ struct StorePlace {
 };
 int start_by_attributes(const char* call, const shmem_init_attr_t& attributes,
                         const StorePlace& store);
+
+// A unique id is, as text, the place of a store that already listens in the process that made it
+// and the secret that opens it, or "-" when the program chose what protects its stores:
+// "10.0.0.1:40123 0123456789abcdef0123456789abcdef". Thread-safe.
+
+bool is_unique_id_text(std::string_view text);
+
+// Opens the store (world/unique_id_endpoint.h says where) and keeps it for take_unique_id().
+// kNotSupported when the text is longer than `most` bytes.
+Result<std::string> open_unique_id(std::size_t most);
+
+// The store's URL and secret; in the process that made the id, once also the store itself.
+StorePlace take_unique_id(std::string_view text);
+
+// ---- several jobs of one process, as CANN SHMEM numbers them
+
+// Makes a number current once all work that was given to streams is done, which acts on what is
+// current. 0, or a code: work of a stream may not do it, and a stream may take longer than calls
+// of the job may wait.
+int switch_instance(const char* call, std::uint64_t number);
+
+// If the address has port 0 and SHMEM_INSTANCE_PORT_RANGE=FIRST:LAST is set, the port becomes FIRST
+// plus the number. 0, or a code.
+int complete_place(const char* call, std::uint64_t number, shmem_init_attr_t& attributes);
 
 }  // namespace memspan::capi

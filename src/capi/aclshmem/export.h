@@ -8,5 +8,3 @@
 #include <shmem_api.h>
 
 #include "capi/out_of_memory.h"
-
-#define MEMSPAN_EXPORT extern "C" __attribute__((visibility("default")))

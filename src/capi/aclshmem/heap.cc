@@ -9,15 +9,12 @@
 #include <cstring>
 
 #include "capi/access.h"
-#include "capi/aclshmem/default_stream.h"
 #include "capi/aclshmem/export.h"
+#include "capi/aclshmem/teams.h"
 #include "capi/errors.h"
-#include "capi/failures.h"
 #include "capi/kernel/device_job.h"
-#include "capi/process_state.h"
 #include "core/cpu.h"
 #include "pgas/collective/collective.h"
-#include "pgas/device_memory.h"
 #include "pgas/symmetric_memory.h"
 
 namespace memspan::capi {
@@ -32,30 +29,37 @@ bool is_ready(const char* call) {
     finish_default_stream();
     return true;
   }
-  shmem_failure(call, ShmemCode::kNotInited,
+  shmem_failure(call, SHMEM_NOT_INITED,
                 std::string("called before the start of the job or after its end") + kNotInAJob);
   return false;
 }
 
-enum class Kind { kHost, kDevice };
-
 // Both kinds are the host's heap in a job without a device.
-Kind kind_of(aclshmem_mem_type_t kind) {
-  return kind == DEVICE_SIDE && is_started() && process_state.world->wants_device() ? Kind::kDevice
-                                                                                    : Kind::kHost;
+bool is_device_kind(aclshmem_mem_type_t kind) {
+  return kind == DEVICE_SIDE && is_started() && process_state.world->wants_device();
 }
 
-Result<void*> take(const char* call, std::size_t bytes, std::size_t alignment, Kind kind) {
+bool is_kind(const char* call, aclshmem_mem_type_t kind) {
+  if (kind == HOST_SIDE || kind == DEVICE_SIDE) return true;
+  shmem_failure(call, SHMEM_INVALID_PARAM,
+                "mem_type is " + std::to_string(static_cast<int>(kind)) +
+                    ", allowed are HOST_SIDE (0) and DEVICE_SIDE (1)");
+  return false;
+}
+
+Result<void*> take(const char* call, std::size_t bytes, std::size_t alignment,
+                   aclshmem_mem_type_t kind) {
   Team& team = *process_state.world_team;
-  if (kind == Kind::kHost) return pgas::allocate(team, call, bytes, alignment);
+  if (!is_device_kind(kind)) return pgas::allocate(team, call, bytes, alignment);
   const bool is_first = process_state.world->device_heap() == nullptr;
   auto taken = pgas::allocate_on_device(team, call, bytes, alignment);
   if (is_first && process_state.world->device_heap() != nullptr) show_device_heap();
   return taken;
 }
 
-void* allocate(const char* call, std::size_t bytes, std::size_t alignment, Kind kind) {
-  if (!is_ready(call)) return nullptr;
+void* allocate(const char* call, std::size_t bytes, std::size_t alignment,
+               aclshmem_mem_type_t kind) {
+  if (!is_kind(call, kind) || !is_ready(call)) return nullptr;
   if (bytes == 0) {
     // No bytes are a barrier all the same.
     shmem_result(call, pgas::sync(*process_state.world_team, call));
@@ -67,31 +71,32 @@ void* allocate(const char* call, std::size_t bytes, std::size_t alignment, Kind 
   return nullptr;
 }
 
-Status clear(void* pointer, std::size_t bytes, Kind kind) {
-  if (kind == Kind::kDevice)
-    return pgas::clear_on_device(*process_state.world_team, pointer, bytes);
-  std::memset(pointer, 0, bytes);
-  return Status::ok();
-}
-
-void* allocate_zeros(const char* call, std::size_t count, std::size_t size, Kind kind) {
+void* allocate_zeros(const char* call, std::size_t count, std::size_t size,
+                     aclshmem_mem_type_t kind) {
+  if (!is_kind(call, kind)) return nullptr;
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) {
-    shmem_failure(call, ShmemCode::kInvalidParam,
+    shmem_failure(call, SHMEM_INVALID_PARAM,
                   "the number times the size is more than memory can be");
     return nullptr;
   }
   void* pointer = allocate(call, bytes, kDefaultAlignment, kind);
   if (pointer == nullptr) return nullptr;
-  const Status cleared = clear(pointer, bytes, kind);
+  Status cleared;
+  if (is_device_kind(kind))
+    cleared = pgas::clear_on_device(*process_state.world_team, pointer, bytes);
+  else
+    std::memset(pointer, 0, bytes);
   // A peer's put must not come before the zeros.
   const Status all = pgas::sync(*process_state.world_team, call);
   return shmem_result(call, cleared.is_ok() ? all : cleared) == 0 ? pointer : nullptr;
 }
 
-void* allocate_aligned(const char* call, std::size_t alignment, std::size_t size, Kind kind) {
+void* allocate_aligned(const char* call, std::size_t alignment, std::size_t size,
+                       aclshmem_mem_type_t kind) {
+  if (!is_kind(call, kind)) return nullptr;
   if (!std::has_single_bit(alignment)) {
-    shmem_failure(call, ShmemCode::kInvalidParam,
+    shmem_failure(call, SHMEM_INVALID_PARAM,
                   "alignment is " + std::to_string(alignment) + ", allowed are powers of two");
     return nullptr;
   }
@@ -99,11 +104,11 @@ void* allocate_aligned(const char* call, std::size_t alignment, std::size_t size
 }
 
 // Fails for a block of the other kind; the result is the same for all callers.
-bool is_of_kind(const char* call, const void* pointer, Kind kind) {
+bool is_of_kind(const char* call, const void* pointer, aclshmem_mem_type_t kind) {
   const bool is_device = process_state.routes.is_on_device(pointer, 1);
-  if (!process_state.world->wants_device() || is_device == (kind == Kind::kDevice)) return true;
+  if (!process_state.world->wants_device() || is_device == is_device_kind(kind)) return true;
   if (!is_device && !process_state.routes.heap.contains(pointer, 1)) return true;  // of neither
-  shmem_failure(call, ShmemCode::kInvalidParam,
+  shmem_failure(call, SHMEM_INVALID_PARAM,
                 fmt::format("{} is {} memory, and this frees {} memory (aclshmemx_free names the "
                             "kind, aclshmem_free is for DEVICE_SIDE)",
                             pointer, is_device ? "DEVICE_SIDE" : "HOST_SIDE",
@@ -111,23 +116,15 @@ bool is_of_kind(const char* call, const void* pointer, Kind kind) {
   return false;
 }
 
-void release(const char* call, void* pointer, Kind kind) {
-  if (pointer == nullptr || !is_ready(call) || !is_of_kind(call, pointer, kind)) return;
-  Team& team = *process_state.world_team;
-  shmem_result(call, kind == Kind::kDevice ? pgas::free_on_device(team, call, pointer)
-                                           : pgas::free(team, call, pointer));
-}
-
-bool is_kind(const char* call, aclshmem_mem_type_t kind) {
-  if (kind == HOST_SIDE || kind == DEVICE_SIDE) return true;
-  shmem_failure(call, ShmemCode::kInvalidParam,
-                "mem_type is " + std::to_string(static_cast<int>(kind)) +
-                    ", allowed are HOST_SIDE (0) and DEVICE_SIDE (1)");
-  return false;
+void release(const char* call, void* pointer, aclshmem_mem_type_t kind) {
+  if (!is_kind(call, kind) || pointer == nullptr || !is_ready(call)) return;
+  if (!is_of_kind(call, pointer, kind)) return;
+  const auto free = is_device_kind(kind) ? pgas::free_on_device : pgas::free;
+  shmem_result(call, free(*process_state.world_team, call, pointer));
 }
 
 void* heap_base(aclshmem_mem_type_t kind) {
-  if (kind_of(kind) == Kind::kHost) return memspan_heap_base();
+  if (!is_device_kind(kind)) return memspan_heap_base();
   DeviceHeap* const heap = process_state.world->device_heap();
   return heap == nullptr ? nullptr : heap->base();
 }
@@ -139,43 +136,35 @@ using namespace memspan;
 using namespace memspan::capi;
 
 MEMSPAN_EXPORT void* aclshmem_malloc(size_t size) try {
-  return allocate("aclshmem_malloc", size, kDefaultAlignment, kind_of(DEVICE_SIDE));
+  return allocate("aclshmem_malloc", size, kDefaultAlignment, DEVICE_SIDE);
 }
 MEMSPAN_CATCH(nullptr)
 MEMSPAN_EXPORT void* aclshmem_calloc(size_t nmemb, size_t size) try {
-  return allocate_zeros("aclshmem_calloc", nmemb, size, kind_of(DEVICE_SIDE));
+  return allocate_zeros("aclshmem_calloc", nmemb, size, DEVICE_SIDE);
 }
 MEMSPAN_CATCH(nullptr)
 MEMSPAN_EXPORT void* aclshmem_align(size_t alignment, size_t size) try {
-  return allocate_aligned("aclshmem_align", alignment, size, kind_of(DEVICE_SIDE));
+  return allocate_aligned("aclshmem_align", alignment, size, DEVICE_SIDE);
 }
 MEMSPAN_CATCH(nullptr)
-MEMSPAN_EXPORT void aclshmem_free(void* ptr) try {
-  release("aclshmem_free", ptr, kind_of(DEVICE_SIDE));
-}
+MEMSPAN_EXPORT void aclshmem_free(void* ptr) try { release("aclshmem_free", ptr, DEVICE_SIDE); }
 MEMSPAN_CATCH()
 
 MEMSPAN_EXPORT void* aclshmemx_malloc(size_t size, aclshmem_mem_type_t mem_type) try {
-  constexpr const char* kCall = "aclshmemx_malloc";
-  return is_kind(kCall, mem_type) ? allocate(kCall, size, kDefaultAlignment, kind_of(mem_type))
-                                  : nullptr;
+  return allocate("aclshmemx_malloc", size, kDefaultAlignment, mem_type);
 }
 MEMSPAN_CATCH(nullptr)
 MEMSPAN_EXPORT void* aclshmemx_calloc(size_t count, size_t size, aclshmem_mem_type_t mem_type) try {
-  constexpr const char* kCall = "aclshmemx_calloc";
-  return is_kind(kCall, mem_type) ? allocate_zeros(kCall, count, size, kind_of(mem_type)) : nullptr;
+  return allocate_zeros("aclshmemx_calloc", count, size, mem_type);
 }
 MEMSPAN_CATCH(nullptr)
 MEMSPAN_EXPORT void* aclshmemx_align(size_t alignment, size_t size,
                                      aclshmem_mem_type_t mem_type) try {
-  constexpr const char* kCall = "aclshmemx_align";
-  return is_kind(kCall, mem_type) ? allocate_aligned(kCall, alignment, size, kind_of(mem_type))
-                                  : nullptr;
+  return allocate_aligned("aclshmemx_align", alignment, size, mem_type);
 }
 MEMSPAN_CATCH(nullptr)
 MEMSPAN_EXPORT void aclshmemx_free(void* ptr, aclshmem_mem_type_t mem_type) try {
-  constexpr const char* kCall = "aclshmemx_free";
-  if (is_kind(kCall, mem_type)) release(kCall, ptr, kind_of(mem_type));
+  release("aclshmemx_free", ptr, mem_type);
 }
 MEMSPAN_CATCH()
 MEMSPAN_EXPORT void* aclshmemx_get_heap_base(aclshmem_mem_type_t mem_type) try {
@@ -189,8 +178,7 @@ MEMSPAN_EXPORT void* memspan_heap_base(void) {
 
 MEMSPAN_EXPORT int memspan_keep_pages(const void* address, size_t bytes) try {
   constexpr const char* kCall = "memspan_keep_pages";
-  if (!is_started())
-    return shmem_failure(kCall, ShmemCode::kNotInited, "this process is in no job");
+  if (!is_started()) return shmem_failure(kCall, SHMEM_NOT_INITED, "this process is in no job");
   return shmem_result(kCall, process_state.world->keep_pages(address, bytes));
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)

@@ -4,19 +4,12 @@
 
 #include <climits>
 #include <cstring>
-#include <string_view>
-#include <utility>
 
 #include "capi/aclshmem/attributes.h"
-#include "capi/aclshmem/default_stream.h"
-#include "capi/aclshmem/export.h"
-#include "capi/aclshmem/instances.h"
-#include "capi/aclshmem/unique_id.h"
 #include "capi/errors.h"
 #include "capi/failures.h"
 #include "capi/process_state.h"
 #include "capi/store_security.h"
-#include "core/log.h"
 #include "world/mpi_job.h"
 
 namespace memspan::capi {
@@ -26,7 +19,7 @@ constexpr int kVersionTag = 1 << 16;
 constexpr const char* kName = "SHMEM v1.1.1";
 
 int null_argument(const char* call, const char* argument) {
-  return shmem_failure(call, ShmemCode::kInvalidParam, std::string(argument) + " is NULL");
+  return shmem_failure(call, SHMEM_INVALID_PARAM, std::string(argument) + " is NULL");
 }
 
 template <typename UniqueId>
@@ -89,11 +82,11 @@ int start_by_mpi(const char* call, shmem_init_attr_t attributes, const void* com
   if (!made.is_ok()) return shmem_result(call, made.status());
   if (!text.is_ok()) return shmem_result(call, text.status());
   if (!is_unique_id_text(*text))
-    return shmem_failure(call, ShmemCode::kInnerError,
+    return shmem_failure(call, SHMEM_INNER_ERROR,
                          "rank 0 of the communicator could not open the job's store");
   if (attributes.my_rank != job->rank() || attributes.n_ranks != job->size())
     return shmem_failure(
-        call, ShmemCode::kInvalidValue,
+        call, SHMEM_INVALID_VALUE,
         fmt::format("my_pe is {} of {} PEs, and the communicator has this process "
                     "as {} of {}",
                     attributes.my_rank, attributes.n_ranks, job->rank(), job->size()));
@@ -117,11 +110,20 @@ int start_as_said(const char* call, aclshmemx_bootstrap_t how, const shmem_init_
       return start_by_mpi(call, attributes, arguments);
     default:
       return shmem_failure(
-          call, ShmemCode::kInvalidValue,
+          call, SHMEM_INVALID_VALUE,
           fmt::format("bootstrap_flags is {}, allowed are 1 (an address), 2 (MPI) and "
                       "8 (a unique id)",
                       static_cast<int>(how)));
   }
+}
+
+constexpr std::uint32_t kLeastStaging = 128;
+
+int check_staging(const char* call, std::uint32_t bytes) {
+  if (bytes >= kLeastStaging) return 0;
+  return shmem_failure(
+      call, SHMEM_INVALID_VALUE,
+      fmt::format("ub_size is {}, allowed are {} bytes and more", bytes, kLeastStaging));
 }
 
 }  // namespace
@@ -146,12 +148,13 @@ MEMSPAN_EXPORT int shmem_set_attr(int my_rank, int n_ranks, uint64_t local_mem_s
   std::string_view place = ip_port == nullptr ? "" : ip_port;
   if (place.size() >= sizeof(made.ip_port))
     return shmem_failure(
-        kCall, ShmemCode::kInvalidValue,
+        kCall, SHMEM_INVALID_VALUE,
         "ip_port has " + std::to_string(place.size()) + " characters, allowed are up to 63");
   std::memcpy(made.ip_port, place.data(), place.size());
   if (int failure = check_attributes(kCall, made); failure != 0) return failure;
-  aclshmem_state().attributes = made;
-  *attributes = &aclshmem_state().attributes;
+  static shmem_init_attr_t kept;
+  kept = made;
+  *attributes = &kept;
   return 0;
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
@@ -237,15 +240,15 @@ MEMSPAN_EXPORT int aclshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, int64_
   if (aclshmem_attr == nullptr) return null_argument(kCall, "aclshmem_attr");
   if (local_mem_size < 0)
     return shmem_failure(
-        kCall, ShmemCode::kInvalidValue,
+        kCall, SHMEM_INVALID_VALUE,
         fmt::format("local_mem_size is {}, allowed is 1 byte and more", local_mem_size));
   const auto bytes = static_cast<std::uint64_t>(local_mem_size);
   if (int failure = check_numbers(kCall, my_pe, n_pes, bytes); failure != 0) return failure;
   if (!is_unique_id(*uid))
-    return shmem_failure(kCall, ShmemCode::kInvalidParam,
+    return shmem_failure(kCall, SHMEM_INVALID_PARAM,
                          "the unique id was not made by aclshmemx_get_uniqueid()");
   // Callers may have it on a stack that is gone when the job starts.
-  aclshmemx_uniqueid_t& kept = aclshmem_state().given_id;
+  static aclshmemx_uniqueid_t kept;
   kept = *uid;
   kept.my_pe = my_pe;
   kept.n_pes = n_pes;
@@ -332,9 +335,36 @@ MEMSPAN_EXPORT int32_t shmem_set_extern_logger(void (*func)(int level, const cha
 
 MEMSPAN_EXPORT int32_t shmem_set_log_level(int level) try {
   if (level < 0 || level > static_cast<int>(LogLevel::kFatal))
-    return shmem_failure("shmem_set_log_level", ShmemCode::kInvalidParam,
+    return shmem_failure("shmem_set_log_level", SHMEM_INVALID_PARAM,
                          "level is " + std::to_string(level) + ", allowed are 0 to 4");
   set_log_level(static_cast<LogLevel>(level));
   return 0;
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
+
+// ---- settings that mean something on CANN's chips only
+
+MEMSPAN_EXPORT int aclshmemx_set_mte_config(uint64_t, uint32_t, uint32_t) {
+  return 0;
+}
+MEMSPAN_EXPORT int aclshmemx_set_sdma_config(uint64_t, uint32_t, uint32_t) {
+  return 0;
+}
+MEMSPAN_EXPORT int aclshmemx_set_rdma_config(uint64_t, uint32_t ub_size, uint32_t) try {
+  return check_staging("aclshmemx_set_rdma_config", ub_size);
+}
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
+MEMSPAN_EXPORT int aclshmemx_set_udma_config(uint64_t, uint32_t ub_size, uint32_t) try {
+  return check_staging("aclshmemx_set_udma_config", ub_size);
+}
+MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
+MEMSPAN_EXPORT int shmem_mte_set_ub_params(uint64_t, uint32_t, uint32_t) {
+  return 0;
+}
+
+MEMSPAN_EXPORT uint64_t util_get_ffts_config(void) {
+  return 0;
+}
+MEMSPAN_EXPORT uint64_t shmemx_get_ffts_config(void) {
+  return 0;
+}

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "capi/aclshmem/instances.h"
+// Several jobs of one process, as CANN SHMEM numbers them.
+#include "capi/aclshmem/attributes.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
-#include <string>
-#include <string_view>
 
-#include "capi/aclshmem/default_stream.h"
+#include "capi/aclshmem/teams.h"
 #include "capi/errors.h"
-#include "capi/process_state.h"
 #include "capi/smem/stream_table.h"
 #include "core/environment.h"
-#include "device/event.h"
 
 namespace memspan::capi {
 namespace {
@@ -58,7 +55,7 @@ Result<PortRange> parse_range(std::string_view text) {
 }
 
 int no_instance(const char* call, std::uint64_t number) {
-  return shmem_failure(call, ShmemCode::kInvalidValue,
+  return shmem_failure(call, SHMEM_INVALID_VALUE,
                        fmt::format("instance_id is {}, and there is no such job", number));
 }
 
@@ -80,7 +77,7 @@ int complete_place(const char* call, std::uint64_t number, shmem_init_attr_t& at
   if (!text) {
     if (number == 0) return 0;
     return shmem_failure(
-        call, ShmemCode::kInvalidValue,
+        call, SHMEM_INVALID_VALUE,
         fmt::format("ip_port is \"{}\", and {}=FIRST:LAST says no ports for instances", place,
                     kRange));
   }
@@ -88,13 +85,13 @@ int complete_place(const char* call, std::uint64_t number, shmem_init_attr_t& at
   if (!range.is_ok()) return shmem_result(call, range.status());
   const std::int64_t port = range->first + static_cast<std::int64_t>(number);
   if (port > range->last)
-    return shmem_failure(call, ShmemCode::kInvalidValue,
+    return shmem_failure(call, SHMEM_INVALID_VALUE,
                          fmt::format("instance_id is {}, and {}={} has ports for 0 to {}", number,
                                      kRange, *text, range->last - range->first));
   const std::string full = fmt::format("{}{}", place.substr(0, place.size() - 1), port);
   if (full.size() >= sizeof attributes.ip_port)
     return shmem_failure(
-        call, ShmemCode::kInvalidValue,
+        call, SHMEM_INVALID_VALUE,
         fmt::format("\"{}\" has {} characters, allowed are up to 63", full, full.size()));
   std::memcpy(attributes.ip_port, full.c_str(), full.size() + 1);
   return 0;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The teams of the CANN SHMEM API by their numbers, which kernels also use.
+// What calls of the CANN SHMEM API share with kernels: its teams by their numbers, and the stream
+// of calls that name none.
 #pragma once
-
-#include <memory>
 
 #include "capi/process_state.h"
 #include "pgas/team.h"
@@ -17,5 +16,9 @@ void remove_team(TeamTable::Handle number);
 Team* find_team(int team);
 // Ends the process then.
 Team& need_team(const char* call, int team);
+
+// Until all that was given to the stream of calls that name none is done: host calls come after it.
+// At once in its own work, and where nothing was ever given to it.
+void finish_default_stream();
 
 }  // namespace memspan::capi

@@ -3,22 +3,17 @@
 #include <fmt/format.h>
 #include <memspan/group.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <numeric>
-#include <string>
-#include <vector>
 
 #include "capi/handle_table.h"
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
-#include "core/caught.h"
+#include "core/thread.h"
 #include "observe/recorded_call.h"
-#include "pgas/group/collectives.h"
 #include "pgas/group/point_to_point.h"
+#include "pgas/group/process_group.h"
 #include "pgas/group/shared_pages.h"
 
 namespace memspan::capi {

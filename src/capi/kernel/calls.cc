@@ -3,26 +3,16 @@
 #include <fmt/format.h>
 #include <memspan/kernel_calls.h>
 
-#include <algorithm>
-#include <atomic>
-#include <cstddef>
-#include <utility>
-#include <vector>
-
-#include "capi/aclshmem/default_stream.h"
 #include "capi/aclshmem/teams.h"
 #include "capi/collective_calls.h"
 #include "capi/fast_atomic.h"
 #include "capi/fast_rma.h"
-#include "capi/out_of_memory.h"
-#include "capi/strided.h"
+#include "capi/kernel/device_job.h"
 #include "capi/wait_sets.h"
 #include "core/lifetime.h"
 #include "device/host/grid.h"
 #include "device/stream.h"
-#include "pgas/order.h"
-
-#define MEMSPAN_EXPORT extern "C" __attribute__((visibility("default")))
+#include "pgas/rma.h"
 
 namespace memspan::capi {
 namespace {
@@ -89,11 +79,46 @@ Status barrier_some(const char* call, const Team& team, const std::uint32_t* mem
   return capi::barrier(call, *some);
 }
 
-// Strides in bytes: an element is a byte then, and a row a block.
-Strides rows(std::ptrdiff_t dest_pitch, std::ptrdiff_t source_pitch, std::size_t bytes,
-             std::size_t count) {
-  return {dest_pitch, source_pitch, bytes, count};
+// ---- what kernels on a device ask for, done by the calls that kernels of the host make
+
+void* address_of(const memspan_kernel_question& question) {
+  return reinterpret_cast<void*>(question.address);  // NOLINT(performance-no-int-to-ptr)
 }
+
+void answer_put(memspan_kernel_request& request) {
+  const memspan_kernel_question& what = request.question;
+  if (what.rows == 1)
+    return memspan_kernel_put(address_of(what), request.payload, what.row_bytes, what.pe);
+  memspan_kernel_put_rows(address_of(what), request.payload, what.pitch,
+                          static_cast<std::ptrdiff_t>(what.row_bytes), what.row_bytes, what.rows,
+                          what.pe);
+}
+void answer_get(memspan_kernel_request& request) {
+  const memspan_kernel_question& what = request.question;
+  if (what.rows == 1)
+    return memspan_kernel_get(request.payload, address_of(what), what.row_bytes, what.pe);
+  memspan_kernel_get_rows(request.payload, address_of(what),
+                          static_cast<std::ptrdiff_t>(what.row_bytes), what.pitch, what.row_bytes,
+                          what.rows, what.pe);
+}
+
+// Not memspan_kernel_quiet(), which waits for what is asked here.
+void quiet_for_device() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  require("a kernel's quiet", pgas::quiet_links(process_state.routes));
+}
+
+// Not memspan_kernel_sync(), whose grid is one of the host.
+void meet_for_device(const char* call, int team,
+                     Status (*collective)(const char* call, Team& team)) {
+  require(call, collective(call, need_team(call, team)));
+}
+
+std::uint64_t as_answer(int number) {
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(number));
+}
+
+// ----
 
 // Belongs to the thread that runs a block.
 struct alignas(64) Scratch {
@@ -101,6 +126,49 @@ struct alignas(64) Scratch {
 };
 
 }  // namespace
+
+std::uint64_t answer_request(memspan_kernel_request& request) {
+  const memspan_kernel_question& what = request.question;
+  const auto kind = static_cast<int>(what.atomic_kind);
+  const auto width = static_cast<int>(what.atomic_width);
+  switch (what.operation) {
+    case MEMSPAN_KERNEL_ASK_PUT:
+      answer_put(request);
+      return 0;
+    case MEMSPAN_KERNEL_ASK_GET:
+      answer_get(request);
+      return 0;
+    case MEMSPAN_KERNEL_ASK_CHANGE:
+      memspan_kernel_change_atomic(kind, width, address_of(what), what.operand, what.pe);
+      return 0;
+    case MEMSPAN_KERNEL_ASK_FETCH:
+      return memspan_kernel_fetch_atomic(kind, width, address_of(what), what.operand, what.compare,
+                                         what.pe);
+    case MEMSPAN_KERNEL_ASK_FENCE:
+      memspan_kernel_fence();
+      return 0;
+    case MEMSPAN_KERNEL_ASK_QUIET:
+      quiet_for_device();
+      return 0;
+    case MEMSPAN_KERNEL_ASK_TEAM_MY_PE:
+      return as_answer(memspan_kernel_team_my_pe(what.team));
+    case MEMSPAN_KERNEL_ASK_TEAM_N_PES:
+      return as_answer(memspan_kernel_team_n_pes(what.team));
+    case MEMSPAN_KERNEL_ASK_TRANSLATE:
+      return as_answer(memspan_kernel_team_translate_pe(what.team, what.pe, what.other_team));
+    case MEMSPAN_KERNEL_ASK_SYNC:
+      meet_for_device("a kernel's sync", what.team, capi::sync);
+      return 0;
+    case MEMSPAN_KERNEL_ASK_BARRIER:
+      meet_for_device("a kernel's barrier", what.team, capi::barrier);
+      return 0;
+    default:
+      break;
+  }
+  end_for_bad_number("a kernel's request", "operation", static_cast<long>(what.operation),
+                     MEMSPAN_KERNEL_ASK_PUT, MEMSPAN_KERNEL_ASK_BARRIER);
+}
+
 }  // namespace memspan::capi
 
 using namespace memspan;
@@ -161,61 +229,46 @@ MEMSPAN_EXPORT uint32_t memspan_kernel_get_word4(const void* source, int pe) {
 MEMSPAN_EXPORT uint64_t memspan_kernel_get_word8(const void* source, int pe) {
   return get_value("a kernel's get", static_cast<const std::uint64_t*>(source), pe);
 }
+// Strides in bytes: an element is a byte then, and a row a block.
 MEMSPAN_EXPORT void memspan_kernel_put_rows(void* dest, const void* source, ptrdiff_t dest_pitch,
                                             ptrdiff_t source_pitch, size_t bytes, size_t count,
                                             int pe) {
-  put_strided("a kernel's strided put", dest, source, rows(dest_pitch, source_pitch, bytes, count),
-              1, pe);
+  move_strided<CallKind::kPut>("a kernel's strided put", dest, source,
+                               Strides{dest_pitch, source_pitch, bytes, count}, 1, pe);
 }
 MEMSPAN_EXPORT void memspan_kernel_get_rows(void* dest, const void* source, ptrdiff_t dest_pitch,
                                             ptrdiff_t source_pitch, size_t bytes, size_t count,
                                             int pe) {
-  get_strided("a kernel's strided get", dest, source, rows(dest_pitch, source_pitch, bytes, count),
-              1, pe);
+  move_strided<CallKind::kGet>("a kernel's strided get", dest, source,
+                               Strides{dest_pitch, source_pitch, bytes, count}, 1, pe);
 }
 
 MEMSPAN_EXPORT uint64_t memspan_kernel_fetch_atomic(int operation, int width, const void* word,
                                                     uint64_t operand, uint64_t compare, int pe) {
   constexpr const char* kCall = "a kernel's atomic";
-  switch (static_cast<AtomicKind>(operation)) {
-    case AtomicKind::kFetch:
-      return apply<AtomicKind::kFetch>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kSet:
-    case AtomicKind::kSwap:
-      return apply<AtomicKind::kSwap>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kCompareSwap:
-      return apply<AtomicKind::kCompareSwap>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kAdd:
-      return apply<AtomicKind::kAdd>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kAnd:
-      return apply<AtomicKind::kAnd>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kOr:
-      return apply<AtomicKind::kOr>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kXor:
-      return apply<AtomicKind::kXor>(kCall, width, word, operand, compare, pe);
-  }
-  end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_FETCH, MEMSPAN_KERNEL_XOR);
+  using Kind = AtomicKind;
+  // By the number of the operation; a fetching set is a swap.
+  static constexpr std::array kFetching{
+      apply<Kind::kFetch>, apply<Kind::kSwap>, apply<Kind::kSwap>, apply<Kind::kCompareSwap>,
+      apply<Kind::kAdd>,   apply<Kind::kAnd>,  apply<Kind::kOr>,   apply<Kind::kXor>};
+  const auto index = static_cast<std::size_t>(operation);
+  if (index >= kFetching.size())
+    end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_FETCH, MEMSPAN_KERNEL_XOR);
+  return kFetching[index](kCall, width, word, operand, compare, pe);
 }
 MEMSPAN_EXPORT void memspan_kernel_change_atomic(int operation, int width, void* word,
                                                  uint64_t operand, int pe) {
   constexpr const char* kCall = "a kernel's atomic";
-  switch (static_cast<AtomicKind>(operation)) {
-    case AtomicKind::kSet:
-      return change<AtomicKind::kSet>(kCall, width, word, operand, pe);
-    case AtomicKind::kAdd:
-      return change<AtomicKind::kAdd>(kCall, width, word, operand, pe);
-    case AtomicKind::kAnd:
-      return change<AtomicKind::kAnd>(kCall, width, word, operand, pe);
-    case AtomicKind::kOr:
-      return change<AtomicKind::kOr>(kCall, width, word, operand, pe);
-    case AtomicKind::kXor:
-      return change<AtomicKind::kXor>(kCall, width, word, operand, pe);
-    case AtomicKind::kFetch:
-    case AtomicKind::kSwap:
-    case AtomicKind::kCompareSwap:
-      break;
-  }
-  end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_SET, MEMSPAN_KERNEL_XOR);
+  using Kind = AtomicKind;
+  using Change = void (*)(const char*, int, void*, std::uint64_t, int);
+  static constexpr std::array<Change, 8> kChanging{
+      nullptr,           change<Kind::kSet>, nullptr,
+      nullptr,           change<Kind::kAdd>, change<Kind::kAnd>,
+      change<Kind::kOr>, change<Kind::kXor>};
+  const auto index = static_cast<std::size_t>(operation);
+  if (index >= kChanging.size() || kChanging[index] == nullptr)
+    end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_SET, MEMSPAN_KERNEL_XOR);
+  kChanging[index](kCall, width, word, operand, pe);
 }
 
 MEMSPAN_EXPORT void memspan_kernel_fence(void) try {

@@ -3,11 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <utility>
-
-#include "capi/aclshmem/teams.h"
-#include "capi/kernel/device_requests.h"
+#include "capi/kernel/ring_server.h"
+#include "capi/out_of_memory.h"
 #include "capi/process_state.h"
 
 namespace memspan::capi {
@@ -25,6 +22,61 @@ memspan_kernel_team entry_of(int number, const Team& team) {
 }
 
 }  // namespace
+
+// For the job in process_state. One thread at a time.
+class DeviceJob {
+ public:
+  // By the functions of `unit`, which must outlive it. kNotSupported: the device cannot be used, or
+  // cannot reach host memory at the host's addresses.
+  static Result<std::unique_ptr<DeviceJob>> start(const memspan_kernel_unit& unit);
+  ~DeviceJob();
+  DeviceJob(const DeviceJob&) = delete;
+  DeviceJob& operator=(const DeviceJob&) = delete;
+
+  const memspan_kernel_unit& unit() const { return unit_; }
+  const memspan_kernel_state& state() const { return state_; }
+  // Returns when all that kernels posted before is done.
+  void finish() const { requests_->finish(); }
+  // Stops kernels that still wait, and answers no more requests.
+  void stop();
+  // Adds the symmetric heap in device memory once it exists; the device reaches it directly.
+  void add_device_heap();
+  void add_team(int number, const Team& team);
+  void remove_team(int number);
+
+ private:
+  static constexpr std::size_t kRequests = 64;
+  static constexpr std::size_t kMeetings = 4;
+  // Whole pages, so that nothing else is mapped with them.
+  struct alignas(4096) Shared {
+    std::uint32_t stop = 0;
+    std::uint32_t waits = 0;
+    std::array<memspan_kernel_team, MEMSPAN_KERNEL_TEAMS + 1> teams{};
+    alignas(128) std::array<memspan_kernel_request, kRequests> requests{};
+    alignas(128) std::array<memspan_kernel_request, kMeetings> meetings{};
+  };
+
+  DeviceJob(const memspan_kernel_unit& unit, WaitContext& waiting)
+      : unit_(unit), waiting_(waiting) {}
+  Status map(void* memory, std::size_t bytes, const std::string& what);
+  Status map_heaps();
+  Status make_rings();
+  Status serve();
+  void watch_peers();
+  void watch_waits();
+  void set_stop(std::uint32_t why);
+
+  const memspan_kernel_unit& unit_;
+  WaitContext& waiting_;  // of the job, which may not be the current one
+  memspan_kernel_state state_{};
+  std::unique_ptr<Shared> shared_ = std::make_unique<Shared>();
+  std::vector<void*> mapped_;
+  void* tickets_ = nullptr;
+  std::optional<Clock::time_point> wait_seen_;  // since then kernels have waited for words
+  Clock::time_point wait_last_seen_;
+  std::unique_ptr<RingServer> requests_;
+  std::unique_ptr<RingServer> meetings_;
+};
 
 Result<std::unique_ptr<DeviceJob>> DeviceJob::start(const memspan_kernel_unit& unit) {
   std::unique_ptr<DeviceJob> made(new DeviceJob(unit, process_state.world->waiting()));
@@ -168,4 +220,114 @@ void DeviceJob::remove_team(int number) {
   if (entry.number == number) entry = {};
 }
 
+// ---- the translation units with kernels for a device, and which state they have
+
+namespace {
+
+struct Units {
+  Mutex mutex;
+  memspan_kernel_unit* first MEMSPAN_GUARDED_BY(mutex) = nullptr;
+};
+constinit Units units;
+
+void warn(const char* what, std::string_view why) {
+  log_line(LogLevel::kWarn, fmt::format("kernels on devices: {}: {}", what, why));
+}
+
+void show_to(const memspan_kernel_unit& unit) {
+  static constexpr memspan_kernel_state kNone{};
+  const DeviceJob* const job = process_state.device_job;
+  if (const char* const why = unit.set_state(job == nullptr ? &kNone : &job->state());
+      why != nullptr)
+    warn("setting their state", why);
+}
+void show_to_all() MEMSPAN_REQUIRES(units.mutex) {
+  for (const memspan_kernel_unit* unit = units.first; unit != nullptr; unit = unit->next)
+    show_to(*unit);
+}
+
+void begin() MEMSPAN_REQUIRES(units.mutex) {
+  if (units.first == nullptr || !is_started()) return;
+  auto made = DeviceJob::start(*units.first);
+  if (!made.is_ok()) return warn("they cannot run in this job", made.status().message());
+  process_state.device_job = std::move(made).value().release();
+  show_to_all();
+}
+
+void end() MEMSPAN_REQUIRES(units.mutex) {
+  if (process_state.device_job == nullptr) return;
+  process_state.device_job->stop();  // kernels that wait would hold up the next line
+  const std::unique_ptr<DeviceJob> ended(std::exchange(process_state.device_job, nullptr));
+  show_to_all();
+}
+
+// Removes any unit, also one whose functions a job uses.
+void remove(memspan_kernel_unit* unit) MEMSPAN_REQUIRES(units.mutex) {
+  memspan_kernel_unit** link = &units.first;
+  while (*link != nullptr && *link != unit) link = &(*link)->next;
+  if (*link == nullptr) return;
+  *link = unit->next;
+  if (process_state.device_job == nullptr || &process_state.device_job->unit() != unit) return;
+  end();
+  begin();
+}
+
+}  // namespace
+
+void begin_device_job() {
+  MutexLock lock(units.mutex);
+  begin();
+}
+void finish_device_requests() {
+  if (process_state.device_job != nullptr) process_state.device_job->finish();
+}
+void end_device_job() {
+  MutexLock lock(units.mutex);
+  end();
+}
+void show_device_job() {
+  MutexLock lock(units.mutex);
+  show_to_all();
+}
+void show_device_heap() {
+  MutexLock lock(units.mutex);
+  if (process_state.device_job == nullptr) return;
+  process_state.device_job->add_device_heap();
+  show_to_all();
+}
+
+void show_team(int number, const Team& team) {
+  if (process_state.device_job != nullptr) process_state.device_job->add_team(number, team);
+}
+void hide_team(int number) {
+  if (process_state.device_job != nullptr) process_state.device_job->remove_team(number);
+}
+
 }  // namespace memspan::capi
+
+using namespace memspan::capi;
+
+MEMSPAN_EXPORT void memspan_kernel_register_unit(memspan_kernel_unit* unit) try {
+  if (unit->version != MEMSPAN_KERNEL_STATE_VERSION)
+    return warn("a translation unit cannot be used",
+                fmt::format("it was compiled with version {} of <memspan/kernel_state.h>, and the "
+                            "library has {}",
+                            unit->version, MEMSPAN_KERNEL_STATE_VERSION));
+  memspan::MutexLock lock(units.mutex);
+  // At the end, so that the first unit stays the one that maps.
+  memspan_kernel_unit** link = &units.first;
+  while (*link != nullptr) link = &(*link)->next;
+  unit->next = nullptr;
+  *link = unit;
+  if (process_state.device_job != nullptr)
+    show_to(*unit);
+  else
+    begin();
+}
+MEMSPAN_CATCH()
+
+MEMSPAN_EXPORT void memspan_kernel_unregister_unit(memspan_kernel_unit* unit) try {
+  memspan::MutexLock lock(units.mutex);
+  remove(unit);
+}
+MEMSPAN_CATCH()

@@ -4,15 +4,11 @@
 #include <memspan/kernel_calls.h>
 
 #include <array>
-#include <chrono>
 #include <cstdio>
-#include <memory>
 
 #include "capi/aclshmem/attributes.h"
-#include "capi/aclshmem/export.h"
 #include "core/environment.h"
 #include "core/lifetime.h"
-#include "core/log.h"
 #include "device/host/grid.h"
 
 #if defined(__x86_64__)

@@ -3,8 +3,6 @@
 
 #include <sched.h>
 
-#include <algorithm>
-
 #include "core/thread.h"
 
 namespace memspan::capi {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Team collectives that move or combine data.
-#include <type_traits>
+// Collectives that move or combine data, of teams and of active sets.
 
+#include "capi/access.h"
 #include "capi/collective_calls.h"
 #include "capi/openshmem/handles.h"
 #include "capi/openshmem/profiling_alias.h"
@@ -19,6 +19,54 @@ template <typename... More>
   return outcome(call, function({call, team_of(call, team), elements}, more...));
 }
 MEMSPAN_CATCH_IN(call, 1)
+
+// ---- active sets
+
+struct ActiveSet {
+  int start;
+  int log_stride;
+  int size;
+  long* sync;
+};
+
+// Null when a death was survived.
+Team* set_team(const char* call, const ActiveSet& set) {
+  require_started(call);
+  require_host_word(call, "pSync", set.sync);
+  if (set.log_stride < 0 || set.log_stride > 30)
+    end_for_bad_number(call, "logPE_stride", set.log_stride, 0, 30);
+  const auto team = process_state.local_teams->active_set(
+      call, TeamShape{set.start, 1 << set.log_stride, set.size}, set.sync);
+  return require(call, team.status()) ? *team : nullptr;
+}
+
+void set_barrier(const char* call, const ActiveSet& set) try {
+  pshmem_quiet();
+  if (Team* team = set_team(call, set)) require(call, capi::barrier(call, *team));
+}
+MEMSPAN_CATCH_AND_END(call)
+
+void set_sync(const char* call, const ActiveSet& set) try {
+  if (Team* team = set_team(call, set)) require(call, capi::sync(call, *team));
+}
+MEMSPAN_CATCH_AND_END(call)
+
+// A collective by its function and what that wants besides the elements.
+template <typename... More>
+void set_collective(const char* call, const ActiveSet& set, const Elements& elements,
+                    Status (*function)(const Collective&, More...),
+                    std::type_identity_t<More>... more) try {
+  if (Team* team = set_team(call, set)) require(call, function({call, *team, elements}, more...));
+}
+MEMSPAN_CATCH_AND_END(call)
+
+void set_reduce(const char* call, const ActiveSet& set, void* dest, const void* source, int count,
+                const pgas::ReductionKernel& kernel) {
+  require_started(call);
+  if (count < 0) end_for_bad_number(call, "nreduce", count, 0, INT32_MAX);
+  set_collective(call, set, {dest, source, static_cast<std::size_t>(count), kernel.bytes},
+                 capi::reduce, kernel);
+}
 
 }  // namespace
 }  // namespace memspan::capi
@@ -88,3 +136,63 @@ MEMSPAN_ARITHMETIC_REDUCE_TYPES(MEMSPAN_TEAM_ARITHMETIC)
   MEMSPAN_SCAN(name##_sum_inscan, type, kInclusive) \
   MEMSPAN_SCAN(name##_sum_exscan, type, kExclusive)
 MEMSPAN_ARITHMETIC_REDUCE_TYPES(MEMSPAN_SCANS)
+
+// ---- the collectives of active sets (deprecated since 1.5, still in use): the team behind the set
+// does the work. pSync is only needed until that team is made; pWrk is not needed.
+
+#define MEMSPAN_SET (ActiveSet{PE_start, logPE_stride, PE_size, pSync})
+#define MEMSPAN_SET_PARAMETERS int PE_start, int logPE_stride, int PE_size, long *pSync
+
+MEMSPAN_PROFILED(void, barrier, (MEMSPAN_SET_PARAMETERS)) {
+  set_barrier("shmem_barrier", MEMSPAN_SET);
+}
+MEMSPAN_PROFILED(void, sync, (MEMSPAN_SET_PARAMETERS)) {
+  set_sync("shmem_sync", MEMSPAN_SET);
+}
+
+#define MEMSPAN_ALIKE(operation, bits, size)                                                  \
+  MEMSPAN_PROFILED(void, operation##bits,                                                     \
+                   (void* dest, const void* source, size_t nelems, MEMSPAN_SET_PARAMETERS)) { \
+    set_collective("shmem_" #operation #bits, MEMSPAN_SET, {dest, source, nelems, size},      \
+                   operation);                                                                \
+  }
+#define MEMSPAN_SET_SIZED(bits, size)                                                             \
+  MEMSPAN_PROFILED(                                                                               \
+      void, broadcast##bits,                                                                      \
+      (void* dest, const void* source, size_t nelems, int PE_root, MEMSPAN_SET_PARAMETERS)) {     \
+    set_collective("shmem_broadcast" #bits, MEMSPAN_SET, {dest, source, nelems, size}, broadcast, \
+                   PE_root, pgas::RootsDest::kLeft);                                              \
+  }                                                                                               \
+  MEMSPAN_ALIKE(collect, bits, size)                                                              \
+  MEMSPAN_ALIKE(fcollect, bits, size)                                                             \
+  MEMSPAN_ALIKE(alltoall, bits, size)                                                             \
+  MEMSPAN_PROFILED(void, alltoalls##bits,                                                         \
+                   (void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,  \
+                    MEMSPAN_SET_PARAMETERS)) {                                                    \
+    set_collective("shmem_alltoalls" #bits, MEMSPAN_SET, {dest, source, nelems, size}, alltoalls, \
+                   dst, sst);                                                                     \
+  }
+MEMSPAN_ACTIVE_SET_SIZES(MEMSPAN_SET_SIZED)  // NOLINT(readability-function-size): the standard's
+
+#define MEMSPAN_TO_ALL(name, type, verb, operation)                                               \
+  MEMSPAN_PROFILED(void, name##_##verb##_to_all,                                                  \
+                   (type * dest, const type* source, int nreduce, int PE_start, int logPE_stride, \
+                    int PE_size, [[maybe_unused]] type* pWrk, long* pSync)) {                     \
+    set_reduce("shmem_" #name "_" #verb "_to_all", MEMSPAN_SET, dest, source, nreduce,            \
+               (pgas::reduction_kernel<type, pgas::Operator::k##operation>()));                   \
+  }
+#define MEMSPAN_SET_BITWISE(name, type) \
+  MEMSPAN_TO_ALL(name, type, and, And)  \
+  MEMSPAN_TO_ALL(name, type, or, Or)    \
+  MEMSPAN_TO_ALL(name, type, xor, Xor)
+MEMSPAN_TO_ALL_BITWISE_TYPES(MEMSPAN_SET_BITWISE)
+
+#define MEMSPAN_SET_ORDERED(name, type) \
+  MEMSPAN_TO_ALL(name, type, max, Max)  \
+  MEMSPAN_TO_ALL(name, type, min, Min)
+MEMSPAN_TO_ALL_ORDERED_TYPES(MEMSPAN_SET_ORDERED)
+
+#define MEMSPAN_SET_ARITHMETIC(name, type) \
+  MEMSPAN_TO_ALL(name, type, sum, Sum)     \
+  MEMSPAN_TO_ALL(name, type, prod, Product)
+MEMSPAN_TO_ALL_ARITHMETIC_TYPES(MEMSPAN_SET_ARITHMETIC)

@@ -5,8 +5,6 @@
 
 #include <openshmem/shmem.h>
 
-#include <cstdint>
-
 #include "capi/failures.h"
 #include "capi/process_state.h"
 

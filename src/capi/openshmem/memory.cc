@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The symmetric heap: collective over all PEs.
-#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -8,7 +7,6 @@
 #include "capi/errors.h"
 #include "capi/openshmem/profiling_alias.h"
 #include "core/cpu.h"
-#include "core/log.h"
 #include "pgas/collective/collective.h"
 #include "pgas/symmetric_memory.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fence and quiet, and the two barriers of all PEs. Mapped memory needs one instruction, whatever
-// the context; links that the context used since its last quiet are asked.
-#include "pgas/order.h"
-
-#include <atomic>
+// Contexts: the team that PE numbers count in, and what is outstanding at PEs that are not mapped.
+// A session is only a hint. Fence and quiet, and the two barriers of all PEs: mapped memory needs
+// one instruction, whatever the context; links that the context used since its last quiet are
+// asked.
+#include "pgas/rma.h"
 
 #include "capi/access.h"
 #include "capi/collective_calls.h"
@@ -11,7 +11,32 @@
 #include "capi/openshmem/profiling_alias.h"
 
 namespace memspan::capi {
+
+int peer_through_context(const char* call, shmem_ctx_t ctx, int pe) {
+  Context* context = find_context(ctx);
+  if (context == nullptr) end_for_bad_handle(call, "ctx", ctx);
+  if (pe < 0 || pe >= context->team->size())
+    end_for_bad_number(call, "pe", pe, 0, context->team->size() - 1);
+  return context->team->peer_of(pe);
+}
+
 namespace {
+
+constexpr long kAllOptions = SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED | SHMEM_CTX_NOSTORE;
+
+int create(const char* call, shmem_team_t team, long options, shmem_ctx_t* ctx) {
+  require_started(call);
+  require_not_null(call, "ctx", ctx);
+  *ctx = SHMEM_CTX_INVALID;
+  if (team == SHMEM_TEAM_INVALID || (options & ~kAllOptions) != 0) return 1;
+  bool is_private = (options & SHMEM_CTX_PRIVATE) != 0;
+  auto context =
+      std::make_unique<Context>(Context{&team_of(call, team), number_of(team), is_private});
+  auto number = process_state.contexts->add(std::move(context));
+  if (number == 0) return 1;
+  *ctx = ctx_handle(number);
+  return 0;
+}
 
 inline void fence(const char* call, ContextNumber context = kDefaultContext) {
   std::atomic_thread_fence(std::memory_order_release);
@@ -49,6 +74,44 @@ void quiet_peers(const char* call, shmem_ctx_t ctx, const int* peers, std::size_
 }  // namespace memspan::capi
 
 using namespace memspan::capi;
+
+MEMSPAN_PROFILED(int, ctx_create, (long options, shmem_ctx_t* ctx)) try {
+  return create("shmem_ctx_create", SHMEM_TEAM_WORLD, options, ctx);
+}
+MEMSPAN_CATCH(1)
+
+MEMSPAN_PROFILED(int, team_create_ctx, (shmem_team_t team, long options, shmem_ctx_t* ctx)) try {
+  return create("shmem_team_create_ctx", team, options, ctx);
+}
+MEMSPAN_CATCH(1)
+
+MEMSPAN_PROFILED(void, ctx_destroy, (shmem_ctx_t ctx)) try {
+  if (ctx == SHMEM_CTX_INVALID) return;
+  // A program may not destroy the default context.
+  if (find_context(ctx) == nullptr) end_for_bad_handle("shmem_ctx_destroy", "ctx", ctx);
+  pshmem_ctx_quiet(ctx);
+  process_state.contexts->remove(number_of(ctx));
+}
+MEMSPAN_CATCH_AND_END(__func__)
+
+MEMSPAN_PROFILED(int, ctx_get_team, (shmem_ctx_t ctx, shmem_team_t* team)) {
+  require_not_null("shmem_ctx_get_team", "team", team);
+  *team = SHMEM_TEAM_INVALID;
+  if (ctx == SHMEM_CTX_INVALID) return 1;
+  if (ctx == SHMEM_CTX_DEFAULT) {
+    *team = SHMEM_TEAM_WORLD;
+    return 0;
+  }
+  Context* context = find_context(ctx);
+  if (context == nullptr) end_for_bad_handle("shmem_ctx_get_team", "ctx", ctx);
+  *team = team_handle(context->team_number);
+  return 0;
+}
+
+// Nothing is gathered or delayed, so there is nothing to prepare for.
+MEMSPAN_PROFILED(void, ctx_session_start,
+                 (shmem_ctx_t, long, const shmem_ctx_session_config_t*, long)) {}
+MEMSPAN_PROFILED(void, ctx_session_stop, ([[maybe_unused]] shmem_ctx_t ctx)) {}
 
 MEMSPAN_PROFILED(void, fence, (void)) try { fence("shmem_fence"); }
 MEMSPAN_CATCH_AND_END(__func__)

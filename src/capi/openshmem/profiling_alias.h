@@ -26,3 +26,20 @@
 #define MEMSPAN_FLAT_PROFILED(result, name, parameters) \
   MEMSPAN_PROFILED_AS(MEMSPAN_FLATTEN, result, shmem_##name, pshmem_##name, parameters)
 #define MEMSPAN_FLATTEN , flatten
+#define MEMSPAN_UNPACK(...) __VA_ARGS__
+
+// MEMSPAN_IN_CONTEXT(void, name, (int x), statement): shmem_name(x, pe) and shmem_ctx_name(ctx, x,
+// pe) of one statement, which may use `call`, `peer` and `context` (handles.h).
+#define MEMSPAN_IN_CONTEXT(result, name, parameters, ...)                       \
+  MEMSPAN_FLAT_PROFILED(result, name, (MEMSPAN_UNPACK parameters, int peer)) {  \
+    constexpr const char* call = "shmem_" #name;                                \
+    constexpr ContextNumber context = kDefaultContext;                          \
+    __VA_ARGS__;                                                                \
+  }                                                                             \
+  MEMSPAN_FLAT_PROFILED(result, ctx_##name,                                     \
+                        (shmem_ctx_t ctx, MEMSPAN_UNPACK parameters, int pe)) { \
+    constexpr const char* call = "shmem_ctx_" #name;                            \
+    const int peer = peer_of(call, ctx, pe);                                    \
+    const ContextNumber context = number_of(ctx);                               \
+    __VA_ARGS__;                                                                \
+  }

@@ -6,12 +6,9 @@
 #include <cstring>
 
 #include "capi/access.h"
-#include "capi/failures.h"
 #include "capi/openshmem/profiling_alias.h"
-#include "capi/process_state.h"
 #include "capi/store_security.h"
 #include "core/environment.h"
-#include "core/log.h"
 
 namespace memspan::capi {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals, with and without a put.
-#include "pgas/signal.h"
+#include "pgas/rma.h"
 
 #include "capi/access.h"
 #include "capi/openshmem/handles.h"
@@ -63,7 +63,7 @@ MEMSPAN_CATCH_AND_END(call)
 
 template <std::size_t kElementBytes>
 inline void put_signal(const char* call, void* dest, const void* source, std::size_t count,
-                       const Signal& signal, int pe, ContextNumber context = kDefaultContext) {
+                       const Signal& signal, int pe, ContextNumber context) {
   const RouteTable& routes = process_state.routes;
   const Route* route = routes.find_mapped<kElementBytes>(dest, count, pe);
   const auto word = reinterpret_cast<std::uintptr_t>(signal.word);
@@ -76,7 +76,7 @@ inline void put_signal(const char* call, void* dest, const void* source, std::si
 }
 
 void update(const char* call, std::uint64_t* word, std::uint64_t value, SignalOp op, int pe,
-            ContextNumber context = kDefaultContext) try {
+            ContextNumber context) try {
   RecordedCall recorded(CallKind::kSignal, call, pe, sizeof *word);
   const Route& route = reach_word(call, "sig_addr", word, pe);
   if (route.is_direct()) [[likely]]
@@ -91,50 +91,27 @@ MEMSPAN_CATCH_AND_END(call)
 
 using namespace memspan::capi;
 
-#define MEMSPAN_PUT_SIGNAL(function, type, size)                                                 \
-  MEMSPAN_FLAT_PROFILED(void, function,                                                          \
-                        (type * dest, const type* source, size_t nelems, uint64_t* sig_addr,     \
-                         uint64_t signal, int sig_op, int pe)) {                                 \
-    put_signal<size>("shmem_" #function, dest, source, nelems, Signal{sig_addr, signal, sig_op}, \
-                     pe);                                                                        \
-  }                                                                                              \
-  MEMSPAN_FLAT_PROFILED(void, ctx_##function,                                                    \
-                        (shmem_ctx_t ctx, type * dest, const type* source, size_t nelems,        \
-                         uint64_t* sig_addr, uint64_t signal, int sig_op, int pe)) {             \
-    constexpr const char* kCall = "shmem_ctx_" #function;                                        \
-    put_signal<size>(kCall, dest, source, nelems, Signal{sig_addr, signal, sig_op},              \
-                     peer_of(kCall, ctx, pe), number_of(ctx));                                   \
-  }
+#define MEMSPAN_PUT_SIGNAL_AS(function, type, size)                                       \
+  MEMSPAN_IN_CONTEXT(void, function,                                                      \
+                     (type * dest, const type* source, size_t nelems, uint64_t* sig_addr, \
+                      uint64_t signal, int sig_op),                                       \
+                     put_signal<size>(call, dest, source, nelems,                         \
+                                      Signal{sig_addr, signal, sig_op}, peer, context))
 
-#define MEMSPAN_SIGNAL_TYPED(name, type)                    \
-  MEMSPAN_PUT_SIGNAL(name##_put_signal, type, sizeof(type)) \
-  MEMSPAN_PUT_SIGNAL(name##_put_signal_nbi, type, sizeof(type))
+#define MEMSPAN_PUT_SIGNAL(function, type, size) \
+  MEMSPAN_PUT_SIGNAL_AS(function, type, size)    \
+  MEMSPAN_PUT_SIGNAL_AS(function##_nbi, type, size)
+
+#define MEMSPAN_SIGNAL_TYPED(name, type) MEMSPAN_PUT_SIGNAL(name##_put_signal, type, sizeof(type))
 MEMSPAN_RMA_TYPES(MEMSPAN_SIGNAL_TYPED)
-
-#define MEMSPAN_SIGNAL_SIZED(bits, size)             \
-  MEMSPAN_PUT_SIGNAL(put##bits##_signal, void, size) \
-  MEMSPAN_PUT_SIGNAL(put##bits##_signal_nbi, void, size)
+#define MEMSPAN_SIGNAL_SIZED(bits, size) MEMSPAN_PUT_SIGNAL(put##bits##_signal, void, size)
 MEMSPAN_SIZES(MEMSPAN_SIGNAL_SIZED)
-
 MEMSPAN_PUT_SIGNAL(putmem_signal, void, 1)
-MEMSPAN_PUT_SIGNAL(putmem_signal_nbi, void, 1)
 
-MEMSPAN_FLAT_PROFILED(void, signal_set, (uint64_t * sig_addr, uint64_t signal, int pe)) {
-  update("shmem_signal_set", sig_addr, signal, memspan::SignalOp::kSet, pe);
-}
-MEMSPAN_FLAT_PROFILED(void, ctx_signal_set,
-                      (shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe)) {
-  constexpr const char* kCall = "shmem_ctx_signal_set";
-  update(kCall, sig_addr, signal, memspan::SignalOp::kSet, peer_of(kCall, ctx, pe), number_of(ctx));
-}
-MEMSPAN_FLAT_PROFILED(void, signal_add, (uint64_t * sig_addr, uint64_t signal, int pe)) {
-  update("shmem_signal_add", sig_addr, signal, memspan::SignalOp::kAdd, pe);
-}
-MEMSPAN_FLAT_PROFILED(void, ctx_signal_add,
-                      (shmem_ctx_t ctx, uint64_t* sig_addr, uint64_t signal, int pe)) {
-  constexpr const char* kCall = "shmem_ctx_signal_add";
-  update(kCall, sig_addr, signal, memspan::SignalOp::kAdd, peer_of(kCall, ctx, pe), number_of(ctx));
-}
+MEMSPAN_IN_CONTEXT(void, signal_set, (uint64_t * sig_addr, uint64_t signal),
+                   update(call, sig_addr, signal, memspan::SignalOp::kSet, peer, context))
+MEMSPAN_IN_CONTEXT(void, signal_add, (uint64_t * sig_addr, uint64_t signal),
+                   update(call, sig_addr, signal, memspan::SignalOp::kAdd, peer, context))
 
 MEMSPAN_PROFILED(uint64_t, signal_fetch, (const uint64_t* sig_addr)) {
   constexpr const char* kCall = "shmem_signal_fetch";

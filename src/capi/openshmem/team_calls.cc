@@ -1,32 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Teams. A team that was split off lives in process_state.teams; its handle is its number there.
-#include "pgas/team.h"
 
-#include <algorithm>
-#include <memory>
-#include <utility>
+#include <openshmem/shmemx.h>
 
 #include "capi/access.h"
 #include "capi/aclshmem/teams.h"
 #include "capi/errors.h"
 #include "capi/openshmem/handles.h"
 #include "capi/openshmem/profiling_alias.h"
-#include "core/log.h"
 
 namespace memspan::capi {
 namespace {
 
 // Team calls report what the arguments or the memory do not allow; a job that is over they cannot.
-bool is_end_of_job(const Status& status) {
-  return status.code() == Code::kPeerLost || status.code() == Code::kUnavailable;
-}
-
 int failed(const char* call, const Status& status) {
-  if (is_end_of_job(status)) {
+  if (status.code() == Code::kPeerLost || status.code() == Code::kUnavailable)
     fail(call, status);
-    return 1;
-  }
-  log_line(LogLevel::kWarn, std::string(shown_name(call)) + ": " + status.message());
+  else
+    log_line(LogLevel::kWarn, std::string(shown_name(call)) + ": " + status.message());
   return 1;
 }
 
@@ -176,3 +167,27 @@ MEMSPAN_PROFILED(void*, team_ptr, (shmem_team_t team, const void* dest, int pe))
   if (found == nullptr || pe < 0 || pe >= found->size()) return nullptr;
   return pshmem_ptr(dest, found->peer_of(pe));
 }
+
+// ---- what <shmemx.h> adds. Extensions have no profiling aliases.
+
+MEMSPAN_EXPORT int shmemx_set_error_handler(shmemx_error_handler_t handler) {
+  set_error_handler(handler);
+  return 0;
+}
+
+MEMSPAN_EXPORT int shmemx_team_shrink(shmem_team_t team, shmem_team_t* new_team) try {
+  constexpr const char* kCall = "shmemx_team_shrink";
+  *new_team = SHMEM_TEAM_INVALID;
+  require_started(kCall);
+  auto made = team_of(kCall, team).shrink(kCall);
+  if (made.code() == Code::kOutOfMemory) {
+    log_line(LogLevel::kWarn, std::string(kCall) + ": " + made.status().message());
+    return 1;
+  }
+  if (!require(kCall, made.status())) return 1;
+  const auto number = add_team(std::move(made).value());
+  if (number == 0) return 1;
+  *new_team = team_handle(number);
+  return 0;
+}
+MEMSPAN_CATCH(1)

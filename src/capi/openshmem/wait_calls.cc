@@ -28,46 +28,26 @@ MEMSPAN_PROFILED(void, wait_until, (long* ivar, int cmp, long cmp_value)) {
 
 // The six set functions: `vector` is _vector or nothing, `value` the last parameter, `values` the
 // expression that says what to compare with.
-#define MEMSPAN_WAIT_SET(name, type, vector, value, values)                                      \
-  MEMSPAN_PROFILED(void, name##_wait_until_all##vector,                                          \
-                   (type * ivars, size_t nelems, const int* status, int cmp, value)) {           \
-    constexpr const char* kCall = "shmem_" #name "_wait_until_all" #vector;                      \
-    wait_all(kCall, word_set<type>(kCall, ivars, nelems, status, cmp, values));                  \
-  }                                                                                              \
-  MEMSPAN_PROFILED(size_t, name##_wait_until_any##vector,                                        \
-                   (type * ivars, size_t nelems, const int* status, int cmp, value)) {           \
-    constexpr const char* kCall = "shmem_" #name "_wait_until_any" #vector;                      \
-    return wait_any(kCall, word_set<type>(kCall, ivars, nelems, status, cmp, values));           \
-  }                                                                                              \
-  MEMSPAN_PROFILED(                                                                              \
-      size_t, name##_wait_until_some##vector,                                                    \
-      (type * ivars, size_t nelems, size_t * indices, const int* status, int cmp, value)) {      \
-    constexpr const char* kCall = "shmem_" #name "_wait_until_some" #vector;                     \
-    return wait_some(kCall, word_set<type>(kCall, ivars, nelems, status, cmp, values), indices); \
-  }                                                                                              \
-  MEMSPAN_PROFILED(int, name##_test_all##vector,                                                 \
-                   (type * ivars, size_t nelems, const int* status, int cmp, value)) {           \
-    constexpr const char* kCall = "shmem_" #name "_test_all" #vector;                            \
-    return test_set(ivars, [&] {                                                                 \
-      return word_set<type>(kCall, ivars, nelems, status, cmp, values).holds_for_all() ? 1 : 0;  \
-    });                                                                                          \
-  }                                                                                              \
-  MEMSPAN_PROFILED(size_t, name##_test_any##vector,                                              \
-                   (type * ivars, size_t nelems, const int* status, int cmp, value)) {           \
-    constexpr const char* kCall = "shmem_" #name "_test_any" #vector;                            \
-    return test_set(ivars, [&] {                                                                 \
-      return word_set<type>(kCall, ivars, nelems, status, cmp, values)                           \
-          .find_from(some_start(nelems));                                                        \
-    });                                                                                          \
-  }                                                                                              \
-  MEMSPAN_PROFILED(                                                                              \
-      size_t, name##_test_some##vector,                                                          \
-      (type * ivars, size_t nelems, size_t * indices, const int* status, int cmp, value)) {      \
-    constexpr const char* kCall = "shmem_" #name "_test_some" #vector;                           \
-    return test_set(ivars, [&] {                                                                 \
-      return word_set<type>(kCall, ivars, nelems, status, cmp, values).collect(indices);         \
-    });                                                                                          \
+#define MEMSPAN_WORDS(type, function, values) \
+  word_set<type>("shmem_" #function, ivars, nelems, status, cmp, values)
+#define MEMSPAN_ON_SET(result, operation, type, function, value, values)               \
+  MEMSPAN_PROFILED(result, function,                                                   \
+                   (type * ivars, size_t nelems, const int* status, int cmp, value)) { \
+    return operation(MEMSPAN_WORDS(type, function, values));                           \
   }
+#define MEMSPAN_INDICES(operation, type, function, value, values)                           \
+  MEMSPAN_PROFILED(                                                                         \
+      size_t, function,                                                                     \
+      (type * ivars, size_t nelems, size_t * indices, const int* status, int cmp, value)) { \
+    return operation(MEMSPAN_WORDS(type, function, values), indices);                       \
+  }
+#define MEMSPAN_WAIT_SET(name, type, vector, value, values)                            \
+  MEMSPAN_ON_SET(void, wait_all, type, name##_wait_until_all##vector, value, values)   \
+  MEMSPAN_ON_SET(size_t, wait_any, type, name##_wait_until_any##vector, value, values) \
+  MEMSPAN_INDICES(wait_some, type, name##_wait_until_some##vector, value, values)      \
+  MEMSPAN_ON_SET(int, test_all, type, name##_test_all##vector, value, values)          \
+  MEMSPAN_ON_SET(size_t, test_any, type, name##_test_any##vector, value, values)       \
+  MEMSPAN_INDICES(test_some, type, name##_test_some##vector, value, values)
 
 #define MEMSPAN_WAIT_SETS(name, type)                                        \
   MEMSPAN_WAIT_SET(name, type, , type cmp_value, SameValue<type>{cmp_value}) \

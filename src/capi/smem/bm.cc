@@ -2,17 +2,8 @@
 // Big Memory but its copies: becoming a member, pools, joining, and what addresses mean.
 #include "capi/smem/bm.h"
 
-#include <fmt/format.h>
-
-#include <cstring>
-#include <optional>
-#include <string>
-
-#include "capi/smem/config_store.h"
 #include "capi/smem/fork_aware_singleton.h"
-#include "capi/smem/number_of.h"
 #include "capi/smem/rank_binding.h"
-#include "capi/smem/tls_config.h"
 #include "capi/store_security.h"
 #include "core/log.h"
 #include "core/remedy.h"
@@ -65,26 +56,22 @@ Status check_config(std::uint32_t ranks, const smem_bm_config_t* config) {
 Result<RankMembership> become_member(const char* url, std::uint32_t ranks,
                                      const smem_bm_config_t& config) {
   const Deadline deadline = Deadline::after(std::chrono::seconds(config.initTimeout));
-  auto security = security_of(config.storeTlsConfig);
-  if (!security.is_ok()) return security.status();
+  MEMSPAN_PASS_ASSIGN(auto security, security_of(config.storeTlsConfig));
   if (config.startConfigStoreOnly) {
-    auto endpoint = read_url(url);
-    if (!endpoint.is_ok()) return endpoint.status();
-    auto chosen = *security ? Result<StoreSecurity>(**security) : chosen_security();
-    if (!chosen.is_ok()) return chosen.status();
-    MEMSPAN_PASS(host_store(*endpoint, *chosen));
+    MEMSPAN_PASS_ASSIGN(auto endpoint, read_url(url));
+    MEMSPAN_PASS_ASSIGN(auto chosen,
+                        security ? Result<StoreSecurity>(*security) : chosen_security());
+    MEMSPAN_PASS(host_store(endpoint, chosen));
     return RankMembership{};
   }
   const bool may_host = config.startConfigStoreServer && (config.autoRanking || config.rankId == 0);
-  auto member = member_at(url, may_host ? Hosting::kWhenPossible : Hosting::kNever,
-                          AfterLoss::kEnds, std::move(security).value(), deadline);
-  if (!member.is_ok()) return member.status();
-  auto membership = pool_binding().claim(std::move(member).value(),
-                                         config.autoRanking ? -1 : config.rankId, ranks, deadline);
-  if (!membership.is_ok()) return membership;
-  membership->create_limit = std::chrono::seconds(config.createTimeout);
-  membership->limit = std::chrono::seconds(config.controlOperationTimeout);
-  return membership;
+  MEMSPAN_PASS_ASSIGN(auto member,
+                      member_at(url, may_host ? Hosting::kWhenPossible : Hosting::kNever,
+                                AfterLoss::kEnds, std::move(security), deadline));
+  return pool_binding().claim(std::move(member), config.autoRanking ? -1 : config.rankId, ranks,
+                              {std::chrono::seconds(config.createTimeout),
+                               std::chrono::seconds(config.controlOperationTimeout)},
+                              deadline);
 }
 
 // ---- pools
@@ -141,23 +128,21 @@ Result<std::unique_ptr<BigMemory>> make_pool(std::uint32_t id,
                         ContributionRequest{option.maxHbmSize, option.localHBMSize}},
       .numa = node_of(option.flags)};
   MEMSPAN_TRY_ASSIGN(options.device, chosen_device(), "choosing the device of the pool");
-  auto tags = parse_tags({option.tag, strnlen(option.tag, sizeof option.tag)},
-                         {option.tagOpInfo, strnlen(option.tagOpInfo, sizeof option.tagOpInfo)});
-  if (!tags.is_ok()) return tags.status();
-  options.tags = std::move(tags).value();
+  MEMSPAN_PASS_ASSIGN(
+      options.tags,
+      parse_tags({option.tag, strnlen(option.tag, sizeof option.tag)},
+                 {option.tagOpInfo, strnlen(option.tagOpInfo, sizeof option.tagOpInfo)}));
   if ((option.flags & SMEM_BM_FLAG_CREATE_WITH_SHM) != 0) {
     options.host_memory = duplicate(option.dramShmFd);
     if (!options.host_memory.is_valid())
       return invalid(
           fmt::format("share memory flag set, but input fd invalid: {}", option.dramShmFd));
   }
-  auto pool =
-      Pool::create(membership.member, std::move(options), Deadline::after(membership.create_limit));
-  if (!pool.is_ok()) return pool.status();
   auto memory = std::make_unique<BigMemory>();
+  MEMSPAN_PASS_ASSIGN(memory->pool, Pool::create(membership.member, std::move(options),
+                                                 Deadline::after(membership.limits.create)));
   memory->id = id;
-  memory->limit = membership.limit;
-  memory->pool = std::move(pool).value();
+  memory->limit = membership.limits.operation;
   return memory;
 }
 
@@ -165,11 +150,10 @@ smem_bm_t create_pool(const char* call, std::uint32_t id, const smem_bm_create_o
   return pool_binding().create(
       call, id, [&](std::uint32_t) { return check_option(option); }, SMEM_RES_IN_USE,
       [&](const RankMembership& membership) -> Result<void*> {
-        auto pool = make_pool(id, *option, membership);
-        if (!pool.is_ok()) return pool.status();
-        if (const Status& placed = (*pool)->pool->placement(); !placed.is_ok())
+        MEMSPAN_PASS_ASSIGN(auto pool, make_pool(id, *option, membership));
+        if (const Status& placed = pool->pool->placement(); !placed.is_ok())
           log_line(LogLevel::kWarn, fmt::format("{}: {}", call, placed.message()));
-        return big_memories().add(std::move(pool).value());
+        return big_memories().add(std::move(pool));
       });
 }
 
@@ -185,17 +169,15 @@ bool destroy_pool(const void* handle) {
 }
 
 std::int32_t join(const char* call, smem_bm_t handle, void** address) {
-  return with_pool(call, handle, [&](BigMemory& memory) {
+  const auto join = [&](BigMemory& memory) {
     Pool& pool = *memory.pool;
-    const Status status = pool.join(Deadline::after(memory.limit));
-    if (status.code() == Code::kUnavailable)
-      return smem_failure(call, SMEM_DUPLICATED, status.message());
-    if (!status.is_ok()) return smem_result(call, status);
+    MEMSPAN_PASS(pool.join(memory.deadline()));
     const RangeKind kind =
         pool.windows(RangeKind::kHost).bytes() > 0 ? RangeKind::kHost : RangeKind::kDevice;
     if (address != nullptr) *address = pool.windows(kind).begin_of(pool.rank());
-    return SMEM_OK;
-  });
+    return Status::ok();
+  };
+  return with_pool(call, handle, join, SMEM_DUPLICATED);
 }
 
 std::optional<RangeKind> kind_of(smem_bm_mem_type type) {
@@ -204,9 +186,8 @@ std::optional<RangeKind> kind_of(smem_bm_mem_type type) {
   return std::nullopt;
 }
 
-void bad_type(const char* call, smem_bm_mem_type type) {
-  smem_failure(call, SMEM_INVALID_PARAM,
-               fmt::format("input mem type is invalid, memType: {}", static_cast<int>(type)));
+Status bad_type(smem_bm_mem_type type) {
+  return invalid(fmt::format("input mem type is invalid, memType: {}", static_cast<int>(type)));
 }
 
 }  // namespace
@@ -295,44 +276,35 @@ __attribute__((visibility("default"))) int32_t smem_bm_join(smem_bm_t handle,
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_bm_leave(smem_bm_t handle, [[maybe_unused]] uint32_t flags) {
-  return with_pool(__func__, handle, [](BigMemory& memory) {
-    return smem_result("smem_bm_leave", memory.pool->leave(Deadline::after(memory.limit)));
-  });
+  return with_pool(__func__, handle,
+                   [](BigMemory& memory) { return memory.pool->leave(memory.deadline()); });
 }
 
 MEMSPAN_EXPORT uint64_t smem_bm_get_local_mem_size_by_mem_type(smem_bm_t handle,
                                                                smem_bm_mem_type memType) {
   std::uint64_t bytes = 0;
   with_pool(__func__, handle, [&](BigMemory& memory) {
-    if (const auto kind = kind_of(memType))
-      bytes = memory.pool->contribution(*kind).bytes;
-    else
-      bad_type("smem_bm_get_local_mem_size_by_mem_type", memType);
-    return SMEM_OK;
+    const auto kind = kind_of(memType);
+    if (!kind) return bad_type(memType);
+    bytes = memory.pool->contribution(*kind).bytes;
+    return Status::ok();
   });
   return bytes;
 }
 
 MEMSPAN_EXPORT void* smem_bm_ptr_by_mem_type(smem_bm_t handle, smem_bm_mem_type memType,
                                              uint16_t peerRankId) {
-  constexpr const char* kCall = "smem_bm_ptr_by_mem_type";
   void* address = nullptr;
-  with_pool(kCall, handle, [&](BigMemory& memory) {
-    if (memType != SMEM_MEM_TYPE_HOST && memType != SMEM_MEM_TYPE_DEVICE) {
-      bad_type(kCall, memType);
-      return SMEM_OK;
-    }
+  with_pool(__func__, handle, [&](BigMemory& memory) {
+    if (memType != SMEM_MEM_TYPE_HOST && memType != SMEM_MEM_TYPE_DEVICE) return bad_type(memType);
     const RankWindows& windows = memory.pool->windows(*kind_of(memType));
     if (peerRankId >= memory.pool->ranks())
-      return smem_failure(
-          kCall, SMEM_INVALID_PARAM,
-          fmt::format("invalid param, peerRankId too large: {}, allowed are 0 to {}", peerRankId,
-                      memory.pool->ranks() - 1));
+      return invalid(fmt::format("invalid param, peerRankId too large: {}, allowed are 0 to {}",
+                                 peerRankId, memory.pool->ranks() - 1));
     if (windows.bytes() == 0)
-      return smem_failure(kCall, SMEM_INVALID_PARAM,
-                          "the pool has no memory of that type: its largest size is 0");
+      return invalid("the pool has no memory of that type: its largest size is 0");
     address = windows.begin_of(peerRankId);
-    return SMEM_OK;
+    return Status::ok();
   });
   return address;
 }
@@ -340,28 +312,49 @@ MEMSPAN_EXPORT void* smem_bm_ptr_by_mem_type(smem_bm_t handle, smem_bm_mem_type 
 MEMSPAN_EXPORT uint32_t smem_bm_get_rank_id_by_gva(smem_bm_t handle, void* gva) {
   std::uint32_t rank = UINT32_MAX;
   with_pool(__func__, handle, [&](BigMemory& memory) {
-    PoolPlace place;
-    if (find_place(*memory.pool, gva, place)) rank = place.rank;
-    return SMEM_OK;
+    if (const auto place = find_place(*memory.pool, gva)) rank = place->rank;
+    return Status::ok();
   });
   return rank;
 }
 
 MEMSPAN_EXPORT int32_t smem_bm_register_user_mem(smem_bm_t handle, uint64_t addr, uint64_t size) {
-  return with_pool(__func__, handle, [&](BigMemory& memory) {
-    const Status status = memory.user_memory.add(addr, size);
-    if (status.code() == Code::kUnavailable)
-      return smem_failure("smem_bm_register_user_mem", SMEM_RES_IN_USE, status.message());
-    return smem_result("smem_bm_register_user_mem", status);
-  });
+  return with_pool(
+      __func__, handle, [&](BigMemory& memory) { return memory.user_memory.add(addr, size); },
+      SMEM_RES_IN_USE);
 }
 
 MEMSPAN_EXPORT int32_t smem_bm_unregister_user_mem(smem_bm_t handle, uint64_t addr) {
   return with_pool(__func__, handle, [&](BigMemory& memory) {
-    if (addr == 0)
-      return smem_failure("smem_bm_unregister_user_mem", SMEM_INVALID_PARAM,
-                          "invalid param, addr eq 0");
+    if (addr == 0) return invalid("invalid param, addr eq 0");
     memory.user_memory.remove(addr);
-    return SMEM_OK;
+    return Status::ok();
+  });
+}
+
+// ---- the functions of memspan/pool.h
+
+MEMSPAN_EXPORT int32_t memspan_pool_wait_members(smem_bm_t pool, uint32_t count,
+                                                 uint32_t timeout_ms) {
+  const char* const call = __func__;
+  const Deadline deadline = deadline_of(timeout_ms);
+  return with_pool(call, pool, [&](BigMemory& memory) {
+    const std::uint32_t ranks = memory.pool->ranks();
+    return smem_result_of_turn(
+        call, count == 0 || count > ranks
+                  ? invalid(fmt::format("count is {}, allowed are 1 to {}", count, ranks))
+                  : memory.pool->await_members(count, deadline));
+  });
+}
+
+MEMSPAN_EXPORT int32_t memspan_pool_wait_rank(smem_bm_t pool, uint32_t rank, uint32_t timeout_ms) {
+  const char* const call = __func__;
+  const Deadline deadline = deadline_of(timeout_ms);
+  return with_pool(call, pool, [&](BigMemory& memory) {
+    const std::uint32_t ranks = memory.pool->ranks();
+    return smem_result_of_turn(
+        call, rank >= ranks
+                  ? invalid(fmt::format("rank is {}, allowed are 0 to {}", rank, ranks - 1))
+                  : memory.pool->await_member(rank, deadline));
   });
 }

@@ -4,17 +4,10 @@
 
 #include <smem/host/smem_bm.h>
 
-#include <atomic>
-#include <cstdint>
-#include <memory>
-
 #include "capi/handle_table.h"
 #include "capi/smem/result.h"
-#include "core/clock.h"
-#include "core/mutex.h"
 #include "fabric/async_copies.h"
 #include "fabric/blocks/block_cache.h"
-#include "fabric/pool.h"
 #include "fabric/user_memory.h"
 
 namespace memspan::capi {
@@ -28,6 +21,7 @@ struct BigMemory {
   std::unique_ptr<blocks::BlockCache> blocks MEMSPAN_GUARDED_BY(starting);
   std::atomic<blocks::BlockCache*> blocks_ready{nullptr};  // blocks.get(), once it is made
   UserMemory user_memory;
+  Deadline deadline() const { return Deadline::after(limit); }
   AsyncCopies copies;  // ends first: they use the pool
 };
 
@@ -36,12 +30,12 @@ BigMemories& big_memories();
 
 // Why a handle names nothing, kept as the call's failure.
 std::int32_t no_such_pool(const char* call, const void* handle);
-
 // Calls `function` with what the handle names.
 template <typename Function>
-std::int32_t with_pool(const char* call, const void* handle, Function function) try {
+std::int32_t with_pool(const char* call, const void* handle, Function function,
+                       std::int32_t if_unavailable = SMEM_NOT_STARTED) try {
   const auto memory = big_memories().use(handle);
-  return memory ? function(*memory) : no_such_pool(call, handle);
+  return memory ? smem_result(call, function(*memory), if_unavailable) : no_such_pool(call, handle);
 }
 MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 

@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies of Big Memory: what the ten types say of each end, single ones and batches, at once and in
 // the background.
-#include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <map>
 #include <numeric>
-#include <set>
-#include <span>
-#include <utility>
-#include <vector>
 
 #include "capi/smem/bm.h"
-#include "capi/smem/number_of.h"
 #include "fabric/pool_copy.h"
 #include "observe/recorded_call.h"
 
@@ -44,9 +35,9 @@ Status check_type(int type) {
 
 Status check_batch(const smem_batch_copy_params* params, int type) {
   if (params == nullptr) return invalid("invalid param, params is null");
-  if (params->sources == nullptr) return invalid("invalid param, sources is NULL");
-  if (params->destinations == nullptr) return invalid("invalid param, destinations is NULL");
-  if (params->dataSizes == nullptr) return invalid("invalid param, dataSizes is NULL");
+  if (params->sources == nullptr) return null_argument("sources");
+  if (params->destinations == nullptr) return null_argument("destinations");
+  if (params->dataSizes == nullptr) return null_argument("dataSizes");
   if (params->batchSize == 0) return invalid("invalid param, batchSize is 0");
   return check_type(type);
 }
@@ -80,11 +71,9 @@ Status name_element(const Status& status, std::size_t i, std::size_t count) {
 // The ranks that the pieces wait for: those of their ends, but this one only with no other.
 std::set<std::uint32_t> ranks_of(Pool& pool, std::span<const CopyPiece> pieces) {
   std::set<std::uint32_t> ranks;
-  PoolPlace place;
-  for (const CopyPiece& piece : pieces) {
-    if (find_place(pool, piece.from, place)) ranks.insert(place.rank);
-    if (find_place(pool, piece.to, place)) ranks.insert(place.rank);
-  }
+  for (const CopyPiece& piece : pieces)
+    for (const void* const end : {piece.from, static_cast<const void*>(piece.to)})
+      if (const auto place = find_place(pool, end)) ranks.insert(place->rank);
   if (ranks.size() > 1) ranks.erase(pool.rank());
   return ranks;
 }
@@ -123,11 +112,6 @@ Status copy_all(BigMemory& memory, const CopyEnds& ends, Duration limit, std::si
   return first.is_ok() ? last : first;
 }
 
-Status copy_batch(BigMemory& memory, const smem_batch_copy_params& params, const CopyEnds& ends) {
-  return copy_all(memory, ends, memory.limit, params.batchSize,
-                  [&](std::size_t i) { return piece_of(params, i); });
-}
-
 // Copies all pieces that can be copied. The pieces of each rank get a part of the time, so that one
 // that does not answer leaves some for the others.
 template <typename Failed>
@@ -142,7 +126,7 @@ Status copy_each(BigMemory& memory, const smem_batch_copy_params& params, const 
     const CopyPiece piece = piece_at(i);
     groups[ranks_of(*memory.pool, {&piece, 1})].push_back(i);
   }
-  const Deadline deadline = Deadline::after(memory.limit);
+  const Deadline deadline = memory.deadline();
   Status first;
   std::size_t left = groups.size();
   for (const auto& group : groups) {
@@ -161,11 +145,11 @@ Status begin_batch(BigMemory& memory, const smem_batch_copy_params& params, cons
   std::vector<CopyPiece> pieces(params.batchSize);
   for (std::uint32_t i = 0; i < params.batchSize; ++i) pieces[i] = piece_of(params, i);
   auto ranks = ranks_of(*memory.pool, pieces);
-  return memory.copies.begin(std::move(ranks), [&memory, ends, all = std::move(pieces),
-                                                deadline = Deadline::after(memory.limit)] {
-    return copy_all(memory, ends, deadline.remaining(), all.size(),
-                    [&](std::size_t i) { return all[i]; });
-  });
+  return memory.copies.begin(
+      std::move(ranks), [&memory, ends, all = std::move(pieces), deadline = memory.deadline()] {
+        return copy_all(memory, ends, deadline.remaining(), all.size(),
+                        [&](std::size_t i) { return all[i]; });
+      });
 }
 
 }  // namespace
@@ -176,36 +160,35 @@ using namespace memspan::capi;
 
 MEMSPAN_EXPORT int32_t smem_bm_copy(smem_bm_t handle, smem_copy_params* params, smem_bm_copy_type t,
                                     uint32_t flags) try {
-  constexpr const char* kCall = "smem_bm_copy";
-  if (params == nullptr)
-    return smem_failure(kCall, SMEM_INVALID_PARAM, "invalid param, params is null");
+  const char* const call = __func__;
+  if (params == nullptr) return smem_result(call, invalid("invalid param, params is null"));
   if (const Status status = check_type(number_of(t)); !status.is_ok())
-    return smem_result(kCall, status);
-  return with_pool(kCall, handle, [&](BigMemory& memory) {
+    return smem_result(call, status);
+  return with_pool(call, handle, [&](BigMemory& memory) {
     const CopyPiece piece{params->src, params->dest, params->dataSize};
-    RecordedCall recorded(CallKind::kCopy, kCall, kNobodyNamed, piece.bytes);
+    RecordedCall recorded(CallKind::kCopy, call, kNobodyNamed, piece.bytes);
     const CopyEnds ends = kEnds[t];
     if ((flags & ASYNC_COPY_FLAG) == 0)
-      return smem_result(kCall, recorded.ends(copy_one(memory, ends, piece, memory.limit)));
-    return smem_result(kCall, recorded.ends(memory.copies.begin(
-                                  ranks_of(*memory.pool, {&piece, 1}),
-                                  [&memory, piece, ends, deadline = Deadline::after(memory.limit)] {
-                                    return copy_one(memory, ends, piece, deadline.remaining());
-                                  })));
+      return recorded.ends(copy_one(memory, ends, piece, memory.limit));
+    return recorded.ends(memory.copies.begin(
+        ranks_of(*memory.pool, {&piece, 1}), [&memory, piece, ends, deadline = memory.deadline()] {
+          return copy_one(memory, ends, piece, deadline.remaining());
+        }));
   });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_bm_copy_batch(smem_bm_t handle, smem_batch_copy_params* params,
                                           smem_bm_copy_type t, uint32_t flags) try {
-  constexpr const char* kCall = "smem_bm_copy_batch";
+  const char* const call = __func__;
   if (const Status status = check_batch(params, number_of(t)); !status.is_ok())
-    return smem_result(kCall, status);
-  return with_pool(kCall, handle, [&](BigMemory& memory) {
-    RecordedCall recorded(CallKind::kCopy, kCall, kNobodyNamed, bytes_of(*params));
-    return smem_result(kCall, recorded.ends((flags & ASYNC_COPY_FLAG) == 0
-                                                ? copy_batch(memory, *params, kEnds[t])
-                                                : begin_batch(memory, *params, kEnds[t])));
+    return smem_result(call, status);
+  return with_pool(call, handle, [&](BigMemory& memory) {
+    RecordedCall recorded(CallKind::kCopy, call, kNobodyNamed, bytes_of(*params));
+    if ((flags & ASYNC_COPY_FLAG) != 0)
+      return recorded.ends(begin_batch(memory, *params, kEnds[t]));
+    return recorded.ends(copy_all(memory, kEnds[t], memory.limit, params->batchSize,
+                                  [&](std::size_t i) { return piece_of(*params, i); }));
   });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
@@ -214,12 +197,12 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle,
                                                           smem_batch_copy_params* params,
                                                           smem_bm_copy_type t, uint32_t flags,
                                                           smem_batch_copy_result* results) try {
-  constexpr const char* kCall = "smem_bm_copy_batch_partial_succeed";
+  const char* const call = __func__;
   Status status = check_batch(params, number_of(t));
   if (status.is_ok()) status = check_results(results, params->batchSize, flags);
-  if (!status.is_ok()) return smem_result(kCall, status);
-  return with_pool(kCall, handle, [&](BigMemory& memory) {
-    RecordedCall recorded(CallKind::kCopy, kCall, kNobodyNamed, bytes_of(*params));
+  if (!status.is_ok()) return smem_result(call, status);
+  return with_pool(call, handle, [&](BigMemory& memory) {
+    RecordedCall recorded(CallKind::kCopy, call, kNobodyNamed, bytes_of(*params));
     std::fill_n(results->results, params->batchSize, SMEM_OK);
     std::uint32_t failures = 0;
     std::size_t first_at = params->batchSize;
@@ -232,8 +215,8 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle,
           return true;
         });
     static_cast<void>(recorded.ends(failures == 0 ? last : first));
-    if (failures == 0) return smem_result(kCall, last);
-    return smem_failure(kCall, SMEM_PARTIAL_FAILED,
+    if (failures == 0) return smem_result(call, last);
+    return smem_failure(call, SMEM_PARTIAL_FAILED,
                         fmt::format("{} of {} elements failed; the first: {}", failures,
                                     params->batchSize, first.message()));
   });
@@ -241,7 +224,6 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle,
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_bm_wait(smem_bm_t handle) {
-  return with_pool(__func__, handle, [](BigMemory& memory) {
-    return smem_result("smem_bm_wait", memory.copies.wait(Deadline::after(memory.limit)));
-  });
+  return with_pool(__func__, handle,
+                   [](BigMemory& memory) { return memory.copies.wait(memory.deadline()); });
 }

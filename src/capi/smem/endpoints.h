@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The endpoints that programs made.
+// The endpoints that programs made, and their requests.
 #pragma once
-
-#include <fmt/format.h>
-
-#include <atomic>
 
 #include "capi/handle_table.h"
 #include "capi/smem/fork_aware_singleton.h"
@@ -40,11 +36,38 @@ inline std::int32_t bad_endpoint(const char* call, const void* handle) {
                   handle));
 }
 
-// `action(endpoint)` gives the code.
+// `action(endpoint)` gives a Status or a code.
 template <typename Action>
 std::int32_t with_endpoint(const char* call, const void* handle, Action action) try {
   auto endpoint = endpoints().use(handle);
-  return endpoint ? action(*endpoint) : bad_endpoint(call, handle);
+  return endpoint ? smem_result(call, action(*endpoint)) : bad_endpoint(call, handle);
+}
+MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
+
+// The same when the other arguments are good.
+template <typename Action>
+std::int32_t do_at_endpoint(const char* call, const void* handle, const Status& arguments,
+                            Action action) {
+  if (handle != nullptr && !arguments.is_ok()) return smem_result(call, arguments);
+  return with_endpoint(call, handle, action);
+}
+
+// The requests that programs prepared.
+struct HeldRequest {
+  const void* endpoint;                        // a handle, which may be stale
+  std::shared_ptr<transfer::Request> request;  // shared with the endpoint's worker while posted
+};
+
+using Requests = HandleTable<HeldRequest, HandleKind::kRequest, 16384>;
+// A child of fork() has none of its parent's.
+inline Requests& requests() {
+  return fork_aware_singleton<Requests>();
+}
+// `action(held)` gives a Status or a code.
+template <typename Action>
+std::int32_t with_request(const char* call, const void* handle, Action action) try {
+  auto held = requests().use(handle);
+  return held ? smem_result(call, action(*held)) : bad_handle(call, handle, "request");
 }
 MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 

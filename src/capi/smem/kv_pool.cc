@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of memspan/kv_pool.h.
-#include <fmt/format.h>
 #include <memspan/kv_pool.h>
 
-#include <algorithm>
-#include <cstring>
 #include <numeric>
-#include <vector>
 
 #include "capi/smem/bm.h"
-#include "fabric/blocks/block_cache.h"
 #include "observe/recorded_call.h"
 
 namespace memspan::capi {
@@ -35,9 +30,9 @@ template <typename Action>
 std::int32_t with_cache(const char* call, smem_bm_t pool, Action action) {
   return with_pool(call, pool, [&](BigMemory& memory) {
     BlockCache* const cache = memory.blocks_ready.load(std::memory_order_acquire);
-    if (cache == nullptr)
-      return smem_failure(call, SMEM_NOT_STARTED, "memspan_kv_start() was not called for the pool");
-    return smem_result(call, action(*cache));
+    return cache != nullptr
+               ? action(*cache)
+               : Status(Code::kUnavailable, "memspan_kv_start() was not called for the pool");
   });
 }
 
@@ -67,7 +62,8 @@ std::uint64_t bytes_of(const Batch& batch) {
   return batch.count * std::accumulate(batch.sizes, batch.sizes + batch.pieces, std::uint64_t{0});
 }
 
-template <typename Move>
+using Move = Status (BlockCache::*)(std::span<const Key> keys, const blocks::Pieces& pieces,
+                                    std::span<Outcome> outcomes);
 std::int32_t move_batch(const char* call, smem_bm_t pool, const Batch& batch, Move move) {
   return with_cache(call, pool, [&](BlockCache& cache) -> Status {
     MEMSPAN_PASS(check_batch(batch));
@@ -75,7 +71,7 @@ std::int32_t move_batch(const char* call, smem_bm_t pool, const Batch& batch, Mo
     const auto keys = keys_of(batch.keys, batch.count);
     std::vector<Outcome> outcomes(batch.count);
     Status status =
-        move(cache, keys, blocks::Pieces{batch.addresses, batch.sizes, batch.pieces}, outcomes);
+        (cache.*move)(keys, blocks::Pieces{batch.addresses, batch.sizes, batch.pieces}, outcomes);
     std::transform(outcomes.begin(), outcomes.end(), batch.results,
                    [](Outcome outcome) { return static_cast<std::int32_t>(outcome); });
     return recorded.ends(std::move(status));
@@ -89,20 +85,21 @@ using namespace memspan;
 using namespace memspan::capi;
 
 MEMSPAN_EXPORT int32_t memspan_kv_start(smem_bm_t pool, uint32_t sections) {
-  return with_pool(__func__, pool, [&](BigMemory& memory) {
-    const MutexLock lock(memory.starting);
-    if (memory.blocks != nullptr)
-      return smem_failure("memspan_kv_start", SMEM_DUPLICATED, "the pool has its share already");
-    auto cache = BlockCache::create(*memory.pool, sections);
-    if (!cache.is_ok()) return smem_result("memspan_kv_start", cache.status());
-    memory.blocks = std::move(cache).value();
-    memory.blocks_ready.store(memory.blocks.get(), std::memory_order_release);
-    return std::int32_t{SMEM_OK};
-  });
+  return with_pool(
+      __func__, pool,
+      [&](BigMemory& memory) {
+        const MutexLock lock(memory.starting);
+        if (memory.blocks != nullptr)
+          return Status(Code::kUnavailable, "the pool has its share already");
+        MEMSPAN_PASS_ASSIGN(memory.blocks, BlockCache::create(*memory.pool, sections));
+        memory.blocks_ready.store(memory.blocks.get(), std::memory_order_release);
+        return Status::ok();
+      },
+      SMEM_DUPLICATED);
 }
 
 MEMSPAN_EXPORT int32_t memspan_kv_lookup(smem_bm_t pool, const memspan_kv_key_t* keys, size_t count,
-                                         uint64_t* bytes, size_t* found) try {
+                                         uint64_t* bytes, size_t* found) {
   return with_cache(__func__, pool, [&](BlockCache& cache) -> Status {
     MEMSPAN_PASS(check_keys(keys, count));
     if (found == nullptr) return invalid("found is NULL");
@@ -113,30 +110,23 @@ MEMSPAN_EXPORT int32_t memspan_kv_lookup(smem_bm_t pool, const memspan_kv_key_t*
     return Status::ok();
   });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_kv_put(smem_bm_t pool, const memspan_kv_key_t* keys, size_t count,
                                       void* const* addresses, const uint64_t* sizes, size_t pieces,
-                                      int32_t* results) try {
+                                      int32_t* results) {
   return move_batch(__func__, pool, {keys, count, addresses, sizes, pieces, results},
-                    [](BlockCache& cache, const auto& all, const auto& from, auto& outcomes) {
-                      return cache.put(all, from, outcomes);
-                    });
+                    &BlockCache::put);
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_kv_get(smem_bm_t pool, const memspan_kv_key_t* keys, size_t count,
                                       void* const* addresses, const uint64_t* sizes, size_t pieces,
-                                      int32_t* results) try {
+                                      int32_t* results) {
   return move_batch(__func__, pool, {keys, count, addresses, sizes, pieces, results},
-                    [](BlockCache& cache, const auto& all, const auto& to, auto& outcomes) {
-                      return cache.get(all, to, outcomes);
-                    });
+                    &BlockCache::get);
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_kv_remove(smem_bm_t pool, const memspan_kv_key_t* keys, size_t count,
-                                         size_t* removed) try {
+                                         size_t* removed) {
   return with_cache(__func__, pool, [&](BlockCache& cache) -> Status {
     MEMSPAN_PASS(check_keys(keys, count));
     std::size_t gone = 0;
@@ -145,9 +135,8 @@ MEMSPAN_EXPORT int32_t memspan_kv_remove(smem_bm_t pool, const memspan_kv_key_t*
     return Status::ok();
   });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_kv_stats(smem_bm_t pool, memspan_kv_stats_t* stats) try {
+MEMSPAN_EXPORT int32_t memspan_kv_stats(smem_bm_t pool, memspan_kv_stats_t* stats) {
   return with_cache(__func__, pool, [&](BlockCache& cache) -> Status {
     if (stats == nullptr) return invalid("stats is NULL");
     const auto& counters = cache.counters();
@@ -173,4 +162,3 @@ MEMSPAN_EXPORT int32_t memspan_kv_stats(smem_bm_t pool, memspan_kv_stats_t* stat
     return Status::ok();
   });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)

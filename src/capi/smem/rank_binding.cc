@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/smem/rank_binding.h"
 
-#include <fmt/format.h>
-
-#include <utility>
-
-#include "capi/smem/config_store.h"
+#include "store/recipes/rank_recipe.h"
 
 namespace memspan::capi {
 
@@ -30,37 +26,32 @@ std::int32_t RankBinding::adopt(const char* call, Result<RankMembership> made) {
                                   made.status().message()));
 }
 
-void RankBinding::uninit() {
-  if (give_up()) stop_using_stores(name_);
-}
-
 // The rank is given up without the lock, and before a store that is hosted here ends.
-bool RankBinding::give_up() {
-  std::optional<RankMembership> ended;
-  MutexLock lock(mutex_);
-  ended.swap(membership_);
-  return ended.has_value();
+void RankBinding::uninit() {
+  {
+    std::optional<RankMembership> ended;
+    MutexLock lock(mutex_);
+    if (!membership_) return;
+    ended.swap(membership_);
+  }
+  stop_using_stores(name_);
 }
 
-std::optional<RankMembership> RankBinding::membership() {
-  MutexLock lock(mutex_);
-  return membership_;
-}
-
+// Said, for the end of a connection may be noticed later than the next one asks for a rank.
 Result<RankMembership> RankBinding::claim(std::shared_ptr<Member> member, int rank,
-                                          std::uint32_t ranks, Deadline deadline) const {
-  auto claim = ClaimedRank::take(member, name_, rank, ranks, deadline);
-  if (!claim.is_ok()) return claim.status();
-  return RankMembership{
-      .member = std::move(member),
-      .claim = std::make_shared<const ClaimedRank>(std::move(claim).value()),
-      .ranks = ranks,
+                                          std::uint32_t ranks, const RankLimits& limits,
+                                          Deadline deadline) const {
+  MEMSPAN_PASS_ASSIGN(const auto taken, take_freed_rank(member->store(), name_, rank,
+                                                        static_cast<int>(ranks), deadline));
+  const auto give_up = [member, scope = name_](const std::uint32_t* number) {
+    member->tell_end(
+        [&](const Deadline& until) { return give_rank(member->store(), scope, until); });
+    delete number;
   };
-}
-
-void RankBinding::free_id(std::uint32_t id) {
-  MutexLock lock(mutex_);
-  ids_.erase(id);
+  std::shared_ptr<const std::uint32_t> claim(
+      new std::uint32_t(static_cast<std::uint32_t>(taken.rank)), give_up);
+  return RankMembership{
+      .member = std::move(member), .claim = std::move(claim), .ranks = ranks, .limits = limits};
 }
 
 std::int32_t RankBinding::no_such_object(const char* call, const void* handle) {

@@ -3,29 +3,26 @@
 // objects there by ids that it may use once at a time.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <optional>
 #include <set>
-#include <string>
 
 #include "capi/smem/members.h"
 #include "capi/smem/result.h"
-#include "core/caught.h"
-#include "core/clock.h"
-#include "core/mutex.h"
+#include "core/thread.h"
 
 namespace memspan::capi {
 
+struct RankLimits {
+  Duration create = {};
+  Duration operation = {};  // one that waits for others
+};
 struct RankMembership {
   // Both shared with the objects that are being made; null when this process only hosts a store.
   std::shared_ptr<Member> member;
-  std::shared_ptr<const ClaimedRank> claim;
+  std::shared_ptr<const std::uint32_t> claim;  // the rank, which is given up at its end
   std::uint32_t ranks = 0;
-  Duration create_limit = {};
-  Duration limit = {};  // of operations that wait for others
+  RankLimits limits = {};
 
-  std::uint32_t rank() const { return claim == nullptr ? UINT32_MAX : claim->number(); }
+  std::uint32_t rank() const { return claim == nullptr ? UINT32_MAX : *claim; }
 };
 
 // How many ranks there may be.
@@ -38,8 +35,6 @@ class RankBinding {
   // `object` ("pool") is the kind of object that it makes.
   RankBinding(const char* name, const char* title, const char* object)
       : name_(name), title_(title), object_(object) {}
-  RankBinding(const RankBinding&) = delete;
-  RankBinding& operator=(const RankBinding&) = delete;
 
   // SMEM_OK when this process is a rank already, or `check()` allows and `become()`, a
   // Result<RankMembership>, makes it one; else the code of the failure, which is kept.
@@ -52,10 +47,14 @@ class RankBinding {
   }
   // Gives up the rank. Its objects have ended before.
   void uninit() MEMSPAN_EXCLUDES(mutex_);
-  std::optional<RankMembership> membership() MEMSPAN_EXCLUDES(mutex_);
-  // Claims the rank under this face's name; -1: the lowest that is free.
+  std::optional<RankMembership> membership() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return membership_;
+  }
+  // Claims the rank under this face's name; -1: the lowest that is free. kUnavailable when another
+  // member has it, kInvalidArgument when members give different numbers of ranks.
   Result<RankMembership> claim(std::shared_ptr<Member> member, int rank, std::uint32_t ranks,
-                               Deadline deadline) const;
+                               const RankLimits& limits, Deadline deadline) const;
 
   // Returns a handle of the object that `make(membership)`, a Result<void*>, makes, if
   // `check(most_ranks)` allows it and the id is free. Else null; the failure is kept, with
@@ -90,7 +89,10 @@ class RankBinding {
                           made.status().message());
   }
   // When its object has ended.
-  void free_id(std::uint32_t id) MEMSPAN_EXCLUDES(mutex_);
+  void free_id(std::uint32_t id) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    ids_.erase(id);
+  }
   // Why a handle names nothing, kept as the call's failure.
   std::int32_t no_such_object(const char* call, const void* handle) MEMSPAN_EXCLUDES(mutex_);
   // Keeps as the call's failure that this process has no rank.
@@ -98,7 +100,6 @@ class RankBinding {
 
  private:
   std::int32_t adopt(const char* call, Result<RankMembership> made) MEMSPAN_REQUIRES(mutex_);
-  bool give_up() MEMSPAN_EXCLUDES(mutex_);  // true when this process was a rank
   std::string why_not() const MEMSPAN_REQUIRES(mutex_);
   void* create_failure(const char* call, std::uint32_t id, std::int32_t code,
                        std::string_view why) const;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the parts of MemFabric share: results, begin, end and the log.
 #include "capi/smem/result.h"
 
 #include <fmt/format.h>
@@ -42,13 +43,15 @@ std::int32_t bad_handle(const char* call, const void* handle, std::string_view w
           handle, what));
 }
 
-std::int32_t smem_result(const char* call, const Status& status) {
+std::int32_t smem_result(const char* call, const Status& status, std::int32_t if_unavailable) {
   if (status.is_ok()) return SMEM_OK;
-  return smem_failure(call, smem_code(status), status.message());
+  const bool is_unavailable = status.code() == Code::kUnavailable;
+  return smem_failure(call, is_unavailable ? if_unavailable : smem_code(status), status.message());
 }
 
 }  // namespace memspan::capi
 
+using namespace memspan;
 using namespace memspan::capi;
 
 MEMSPAN_EXPORT int memspan_keep_failure(const char* call, int code, const char* message) try {
@@ -72,3 +75,27 @@ MEMSPAN_EXPORT int32_t smem_get_last_err_code(void) {
 MEMSPAN_EXPORT const char* smem_get_error_string(int32_t code) {
   return smem_code_text(code);
 }
+
+MEMSPAN_EXPORT int32_t smem_init([[maybe_unused]] uint32_t flags) try {
+  log_line(LogLevel::kInfo, "memspan " MEMSPAN_VERSION ", MemFabric");
+  return SMEM_OK;
+}
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
+
+MEMSPAN_EXPORT void smem_uninit(void) {}
+
+MEMSPAN_EXPORT int32_t smem_set_extern_logger(void (*func)(int level, const char* msg)) try {
+  if (func == nullptr) return smem_result("smem_set_extern_logger", null_argument("func"));
+  set_log_sink(func);
+  return SMEM_OK;
+}
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
+
+MEMSPAN_EXPORT int32_t smem_set_log_level(int level) try {
+  if (level < 0 || level > static_cast<int>(LogLevel::kFatal))
+    return smem_failure("smem_set_log_level", SMEM_INVALID_PARAM,
+                        fmt::format("invalid param, level is {}, allowed are 0 to 4", level));
+  set_log_level(static_cast<LogLevel>(level));
+  return SMEM_OK;
+}
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)

@@ -4,6 +4,8 @@
 
 #include <smem/host/smem.h>
 
+#include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +23,18 @@ inline Status invalid(std::string message) {
   return {Code::kInvalidArgument, std::move(message)};
 }
 
+inline Status null_argument(const char* name) {
+  return invalid(std::string("invalid param, ") + name + " is NULL");
+}
+// Reads enumerations that callers give. C code may fill one with any number, which C++ may not load
+// as the enumeration.
+template <typename Enumeration>
+unsigned number_of(const Enumeration& given) {
+  static_assert(sizeof given == sizeof(unsigned));
+  unsigned number = 0;
+  std::memcpy(&number, &given, sizeof number);
+  return number;
+}
 // The deadline that a time-out in milliseconds says; UINT32_MAX: none.
 inline Deadline deadline_of(std::uint32_t timeout_ms) {
   return timeout_ms == UINT32_MAX ? Deadline::never()
@@ -28,7 +42,14 @@ inline Deadline deadline_of(std::uint32_t timeout_ms) {
 }
 
 // SMEM_OK; else the code that fits, and the text is kept and logged.
-std::int32_t smem_result(const char* call, const Status& status);
+std::int32_t smem_result(const char* call, const Status& status, std::int32_t if_unavailable);
+inline std::int32_t smem_result(const char* call, const Status& status) {
+  return smem_result(call, status, SMEM_NOT_STARTED);
+}
+// For a code that a function has found itself.
+inline std::int32_t smem_result(const char* /*call*/, std::int32_t code, std::int32_t /*if*/ = 0) {
+  return code;
+}
 // Like smem_result(), for a caller that waits again later: a timeout is kept but not logged.
 std::int32_t smem_result_of_turn(const char* call, const Status& status);
 // Like smem_result(), with a code that is more exact than the Status's own.
@@ -37,5 +58,18 @@ std::int32_t smem_failure(const char* call, std::int32_t code, std::string_view 
 void keep_smem_code(std::int32_t code);
 // For a handle that names no `what` ("stream"), or is NULL.
 std::int32_t bad_handle(const char* call, const void* handle, std::string_view what);
+
+// Writes the handle of a new `what` to `into`, unless the table is full.
+template <typename Table, typename Object>
+std::int32_t add_object(const char* call, Table& table, std::unique_ptr<Object> object,
+                        const char* what, void** into) {
+  void* const handle = table.add(std::move(object));
+  if (handle == nullptr)
+    return smem_failure(
+        call, SMEM_NO_RESOURCES,
+        "there are " + std::to_string(Table::kMost) + " " + what + "s already, the most");
+  *into = handle;
+  return SMEM_OK;
+}
 
 }  // namespace memspan::capi

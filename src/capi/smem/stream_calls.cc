@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+// Streams and their events (<memspan/stream.h>).
 #include <fmt/format.h>
 #include <memspan/stream.h>
-
-#include <memory>
 
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
 #include "capi/smem/stream_table.h"
 #include "device/choice.h"
 #include "device/host/copy.h"
+#include "device/stream.h"
 
 namespace memspan::capi {
 
@@ -30,114 +30,137 @@ bool may_be_of_device(const void* stream) {
 
 namespace {
 
-constexpr const char* kWhat = "stream";
-
-std::int32_t create_stream(const char* call, memspan_stream_t* stream) {
-  if (stream == nullptr)
-    return smem_failure(call, SMEM_INVALID_PARAM, "invalid param, stream is NULL");
-  void* handle = streams().add(std::make_unique<Stream>());
-  if (handle == nullptr)
-    return smem_failure(call, SMEM_NO_RESOURCES,
-                        fmt::format("there are {} streams already, the most", Streams::kMost));
-  *stream = handle;
-  return SMEM_OK;
+using Events = HandleTable<Event, HandleKind::kEvent>;
+Events& events() {
+  return fork_aware_singleton<Events>();
 }
 
-std::int32_t destroy_stream(const char* call, memspan_stream_t stream) {
-  if (stream != nullptr && stream == default_stream())
-    return smem_failure(call, SMEM_INVALID_PARAM,
-                        "invalid param, the default stream cannot be destroyed");
-  {
-    auto used = streams().use(stream);
-    if (!used) return bad_handle(call, stream, kWhat);
-    if (used->is_own_work())
-      return smem_failure(call, SMEM_INVALID_PARAM,
-                          "invalid param, the stream cannot be destroyed by its own work");
-  }
-  if (streams().remove(stream) == nullptr) return bad_handle(call, stream, kWhat);
-  return SMEM_OK;
-}
-
-std::int32_t query(const char* call, memspan_stream_t stream) {
+// `action(stream)` gives a Status or a code.
+template <typename Action>
+std::int32_t with_stream(const char* call, memspan_stream_t stream, Action action) try {
   auto used = streams().use(stream);
-  if (!used) return bad_handle(call, stream, kWhat);
-  return used->is_idle() ? SMEM_OK : MEMSPAN_STREAM_BUSY;
+  return used ? smem_result(call, action(*used)) : bad_handle(call, stream, "stream");
+}
+MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
+
+template <typename Action>
+std::int32_t with_event(const char* call, memspan_event_t event, Action action) try {
+  auto used = events().use(event);
+  return used ? smem_result(call, action(*used)) : bad_handle(call, event, "event");
+}
+MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
+
+// The code of work that a stream was given.
+std::int32_t given(const char* call, const Status& status) {
+  return status.is_ok() ? SMEM_OK : smem_failure(call, SMEM_NO_RESOURCES, status.message());
 }
 
-std::int32_t synchronize(const char* call, memspan_stream_t stream, std::uint32_t timeout_ms) {
-  auto used = streams().use(stream);
-  if (!used) return bad_handle(call, stream, kWhat);
-  return smem_result(call, used->synchronize(deadline_of(timeout_ms)));
-}
-
-std::int32_t give(const char* call, memspan_stream_t stream, std::int32_t (*function)(void*),
-                  void* context) {
-  if (function == nullptr)
-    return smem_failure(call, SMEM_INVALID_PARAM, "invalid param, function is NULL");
-  auto used = streams().use(stream);
-  if (!used) return bad_handle(call, stream, kWhat);
-  const Status given = used->submit([function, context] {
-    const std::int32_t code = function(context);
-    return code == 0
-               ? Status::ok()
-               : Status(Code::kSystem, fmt::format("a function of the stream returned {}", code));
+std::int32_t with_both(const char* call, memspan_event_t event, memspan_stream_t stream,
+                       Status (*work)(Event& event, Stream& stream)) {
+  return with_event(call, event, [&](Event& its) {
+    return with_stream(call, stream, [&](Stream& of) { return given(call, work(its, of)); });
   });
-  if (given.is_ok()) return SMEM_OK;
-  return smem_failure(call, SMEM_NO_RESOURCES, given.message());
-}
-
-std::int32_t copy(const char* call, memspan_stream_t stream, void* dest, const void* source,
-                  std::size_t bytes) {
-  if (bytes != 0 && (dest == nullptr || source == nullptr))
-    return smem_failure(call, SMEM_INVALID_PARAM, "invalid param, dest or source is NULL");
-  auto used = streams().use(stream);
-  if (!used) return bad_handle(call, stream, kWhat);
-  const Status given = used->submit([=, device = other_device()] {
-    const bool is_plain = device == nullptr || !(device->owns(dest) || device->owns(source));
-    if (!is_plain) return device->copy(dest, source, bytes);
-    copy_bytes(dest, source, bytes);
-    return Status::ok();
-  });
-  if (given.is_ok()) return SMEM_OK;
-  return smem_failure(call, SMEM_NO_RESOURCES, given.message());
 }
 
 }  // namespace
 }  // namespace memspan::capi
 
+using namespace memspan;
 using namespace memspan::capi;
 
 MEMSPAN_EXPORT int32_t memspan_stream_create(memspan_stream_t* stream) try {
-  return create_stream("memspan_stream_create", stream);
+  if (stream == nullptr) return smem_result(__func__, null_argument("stream"));
+  return add_object(__func__, streams(), std::make_unique<Stream>(), "stream", stream);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT memspan_stream_t memspan_stream_default(void) try { return default_stream(); }
 MEMSPAN_CATCH(nullptr)
+
 MEMSPAN_EXPORT int32_t memspan_stream_destroy(memspan_stream_t stream) try {
-  return destroy_stream("memspan_stream_destroy", stream);
+  if (stream != nullptr && stream == default_stream())
+    return smem_result(__func__, invalid("invalid param, the default stream cannot be destroyed"));
+  const std::int32_t code = with_stream(__func__, stream, [](Stream& used) {
+    return used.is_own_work()
+               ? invalid("invalid param, the stream cannot be destroyed by its own work")
+               : Status::ok();
+  });
+  if (code != SMEM_OK) return code;
+  return streams().remove(stream) == nullptr ? bad_handle(__func__, stream, "stream") : SMEM_OK;
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_stream_query(memspan_stream_t stream) try {
-  return query("memspan_stream_query", stream);
+MEMSPAN_EXPORT int32_t memspan_stream_query(memspan_stream_t stream) {
+  return with_stream(__func__, stream, [](Stream& used) {
+    return std::int32_t{used.is_idle() ? SMEM_OK : MEMSPAN_STREAM_BUSY};
+  });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_stream_synchronize(memspan_stream_t stream,
-                                                  uint32_t timeout_ms) try {
-  return synchronize("memspan_stream_synchronize", stream, timeout_ms);
+MEMSPAN_EXPORT int32_t memspan_stream_synchronize(memspan_stream_t stream, uint32_t timeout_ms) {
+  return with_stream(__func__, stream,
+                     [&](Stream& used) { return used.synchronize(deadline_of(timeout_ms)); });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_stream_call(memspan_stream_t stream,
                                            int32_t (*function)(void* context), void* context) try {
-  return give("memspan_stream_call", stream, function, context);
+  const char* const call = __func__;
+  if (function == nullptr) return smem_result(call, null_argument("function"));
+  return with_stream(call, stream, [&](Stream& used) {
+    return given(call, used.submit([function, context] {
+      const std::int32_t code = function(context);
+      return code == 0
+                 ? Status::ok()
+                 : Status(Code::kSystem, fmt::format("a function of the stream returned {}", code));
+    }));
+  });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_stream_copy(memspan_stream_t stream, void* dest, const void* source,
                                            size_t bytes) try {
-  return copy("memspan_stream_copy", stream, dest, source, bytes);
+  const char* const call = __func__;
+  if (bytes != 0 && (dest == nullptr || source == nullptr))
+    return smem_result(call, null_argument("dest or source"));
+  return with_stream(call, stream, [&](Stream& used) {
+    return given(call, used.submit([=, device = other_device()] {
+      const bool is_plain = device == nullptr || !(device->owns(dest) || device->owns(source));
+      if (!is_plain) return device->copy(dest, source, bytes);
+      copy_bytes(dest, source, bytes);
+      return Status::ok();
+    }));
+  });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
+
+MEMSPAN_EXPORT int32_t memspan_event_create(memspan_event_t* event) try {
+  if (event == nullptr) return smem_result(__func__, null_argument("event"));
+  return add_object(__func__, events(), std::make_unique<Event>(), "event", event);
+}
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
+
+MEMSPAN_EXPORT int32_t memspan_event_destroy(memspan_event_t event) try {
+  return events().remove(event) == nullptr ? bad_handle(__func__, event, "event") : SMEM_OK;
+}
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
+
+MEMSPAN_EXPORT int32_t memspan_event_record(memspan_event_t event, memspan_stream_t stream) try {
+  return with_both(__func__, event, stream, [](Event& its, Stream& of) { return its.record(of); });
+}
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
+
+MEMSPAN_EXPORT int32_t memspan_stream_wait_event(memspan_stream_t stream,
+                                                 memspan_event_t event) try {
+  return with_both(__func__, event, stream, [](Event& its, Stream& of) { return its.hold(of); });
+}
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
+
+MEMSPAN_EXPORT int32_t memspan_event_query(memspan_event_t event) {
+  return with_event(__func__, event, [](Event& used) {
+    return std::int32_t{used.is_over() ? SMEM_OK : MEMSPAN_STREAM_BUSY};
+  });
+}
+
+MEMSPAN_EXPORT int32_t memspan_event_synchronize(memspan_event_t event, uint32_t timeout_ms) {
+  return with_event(__func__, event,
+                    [&](Event& used) { return used.synchronize(deadline_of(timeout_ms)); });
+}

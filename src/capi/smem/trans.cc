@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Endpoints and what they register.
-#include <fmt/format.h>
 #include <memspan/transfer.h>
 #include <smem/host/smem_trans.h>
 
 #include <cstdlib>
-#include <string>
-#include <vector>
 
-#include "capi/smem/config_store.h"
 #include "capi/smem/endpoints.h"
 #include "capi/smem/members.h"
-#include "capi/smem/number_of.h"
-#include "capi/smem/result.h"
 
 namespace memspan::capi {
 namespace {
@@ -38,33 +32,8 @@ void end_all_endpoints() {
 
 void end_all_at_exit() {
   for (void* handle : endpoints().handles())
-    if (auto endpoint = endpoints().use(handle)) endpoint->leave_adopted_pages();
+    if (auto endpoint = endpoints().use(handle)) endpoint->memory().leave_adopted_pages();
   end_all_endpoints();
-}
-
-void destroy_endpoint(const char* call, smem_trans_t handle) {
-  if (!may_remove(handle))
-    smem_failure(call, SMEM_RES_IN_USE, "an endpoint cannot be destroyed by its own callback");
-  else if (endpoints().remove(handle) == nullptr)
-    bad_endpoint(call, handle);
-}
-
-Result<Role> read_role(const smem_trans_config_t& config) {
-  const unsigned role = number_of(config.role);
-  switch (role) {
-    case SMEM_TRANS_SENDER:
-      return Role::kSender;
-    case SMEM_TRANS_RECEIVER:
-      return Role::kReceiver;
-    case SMEM_TRANS_BOTH:
-      return Role::kBoth;
-    default:
-      return invalid(
-          fmt::format("config is invalid: role is {}, allowed are SENDER ({}), RECEIVER "
-                      "({}) and BOTH ({})",
-                      static_cast<int>(role), static_cast<int>(SMEM_TRANS_SENDER),
-                      static_cast<int>(SMEM_TRANS_RECEIVER), static_cast<int>(SMEM_TRANS_BOTH)));
-  }
 }
 
 Status check_config(const smem_trans_config_t* config) {
@@ -72,7 +41,16 @@ Status check_config(const smem_trans_config_t* config) {
                               SMEMB_DATA_OP_HOST_TCP | SMEMB_DATA_OP_DEVICE_RDMA |
                               SMEMB_DATA_OP_HOST_URMA;
   if (config == nullptr) return invalid("invalid param, config is null");
-  if (auto role = read_role(*config); !role.is_ok()) return role.status();
+  const unsigned role = number_of(config->role);
+  static_assert(SMEM_TRANS_SENDER == static_cast<int>(Role::kSender) &&
+                SMEM_TRANS_RECEIVER == static_cast<int>(Role::kReceiver) &&
+                SMEM_TRANS_BOTH == static_cast<int>(Role::kBoth));
+  if (role < SMEM_TRANS_SENDER || role > SMEM_TRANS_BOTH)
+    return invalid(
+        fmt::format("config is invalid: role is {}, allowed are SENDER ({}), RECEIVER "
+                    "({}) and BOTH ({})",
+                    static_cast<int>(role), static_cast<int>(SMEM_TRANS_SENDER),
+                    static_cast<int>(SMEM_TRANS_RECEIVER), static_cast<int>(SMEM_TRANS_BOTH)));
   if (config->initTimeout == 0) return invalid("initTimeout is zero");
   const unsigned ways = number_of(config->dataOpType);
   if ((ways & ~kKnown) == 0) return Status::ok();
@@ -93,55 +71,39 @@ Status check_create(const char* url, const char* name, const smem_trans_config_t
   return check_config(config);
 }
 
-smem_trans_t create_endpoint(const char* url, const char* name, const smem_trans_config_t* config) {
-  constexpr const char* kCall = "smem_trans_create";
-  const auto fail = [](const Status& status) {
-    smem_result(kCall, status);
+smem_trans_t create_endpoint(const char* call, const char* url, const char* name,
+                             const smem_trans_config_t* config) {
+  const auto fail = [call](const Status& status, std::int32_t if_unavailable = SMEM_NOT_STARTED) {
+    smem_result(call, status, if_unavailable);
     return nullptr;
   };
   if (Status status = check_create(url, name, config); !status.is_ok()) return fail(status);
   if (!trans_is_ready()) {
-    trans_not_ready(kCall);
+    trans_not_ready(call);
     return nullptr;
   }
   const Deadline deadline = Deadline::after(std::chrono::seconds(config->initTimeout));
   auto member = member_at(url, config->startConfigServer ? Hosting::kWhenPossible : Hosting::kNever,
                           AfterLoss::kReconnects, std::nullopt, deadline);
   if (!member.is_ok()) return fail(member.status());
-  auto made = Endpoint::open(std::move(member).value(), name, *read_role(*config), deadline);
-  if (made.code() == Code::kUnavailable) {
-    smem_failure(kCall, SMEM_DUPLICATED, made.status().message());
-    return nullptr;
-  }
-  if (!made.is_ok()) return fail(made.status());
+  auto made =
+      Endpoint::open(std::move(member).value(), name, static_cast<Role>(config->role), deadline);
+  if (!made.is_ok()) return fail(made.status(), SMEM_DUPLICATED);
   // Now, so that it comes before the handlers of what this endpoint uses.
   [[maybe_unused]] static const int registered = std::atexit(end_all_at_exit);
   start_using_stores("trans");
   void* const handle = endpoints().add(std::move(made).value());
-  if (handle == nullptr) smem_failure(kCall, SMEM_NO_RESOURCES, "too many endpoints");
+  if (handle == nullptr) smem_failure(call, SMEM_NO_RESOURCES, "too many endpoints");
   return handle;
 }
 
-// Runs `action(endpoint)`, which gives a Status, when the other arguments are good.
-template <typename Action>
-std::int32_t do_at_endpoint(const char* call, const void* handle, const Status& arguments,
-                            Action action) {
-  if (handle != nullptr && !arguments.is_ok()) return smem_result(call, arguments);
-  return with_endpoint(call, handle,
-                       [&](Endpoint& endpoint) { return smem_result(call, action(endpoint)); });
-}
-
-Status check_capacity(std::size_t capacity) {
-  return capacity != 0 ? Status::ok() : invalid("invalid capacity, which is 0");
-}
-
 void* allocate(const char* call, const void* handle, std::size_t bytes,
-               Result<void*> (Endpoint::*how)(std::size_t)) {
+               transfer::RegisteredMemory::Place place) {
   void* address = nullptr;
-  do_at_endpoint(call, handle, check_capacity(bytes), [&](Endpoint& endpoint) {
-    auto made = (endpoint.*how)(bytes);
-    if (made.is_ok()) address = *made;
-    return made.status();
+  const Status size = bytes != 0 ? Status::ok() : invalid("invalid capacity, which is 0");
+  do_at_endpoint(call, handle, size, [&](Endpoint& endpoint) {
+    MEMSPAN_PASS_ASSIGN(address, endpoint.memory().allocate(bytes, place));
+    return Status::ok();
   });
   return address;
 }
@@ -172,9 +134,7 @@ using namespace memspan;
 using namespace memspan::capi;
 
 MEMSPAN_EXPORT int32_t smem_trans_config_init(smem_trans_config_t* config) try {
-  if (config == nullptr)
-    return smem_failure("smem_trans_config_init", SMEM_INVALID_PARAM,
-                        "invalid param, config is null");
+  if (config == nullptr) return smem_result(__func__, invalid("invalid param, config is null"));
   *config = {SMEM_TRANS_SENDER, 120, UINT32_MAX, 0, SMEMB_DATA_OP_SDMA, false};
   return SMEM_OK;
 }
@@ -186,7 +146,7 @@ MEMSPAN_EXPORT int32_t smem_trans_init(const smem_trans_config_t* config) try {
     trans_is_ready() = true;
     start_using_stores("trans");
   }
-  return smem_result("smem_trans_init", status);
+  return smem_result(__func__, status);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
@@ -199,46 +159,50 @@ MEMSPAN_CATCH()
 
 MEMSPAN_EXPORT smem_trans_t smem_trans_create(const char* storeUrl, const char* uniqueId,
                                               const smem_trans_config_t* config) try {
-  return create_endpoint(storeUrl, uniqueId, config);
+  return create_endpoint(__func__, storeUrl, uniqueId, config);
 }
 MEMSPAN_CATCH(nullptr)
 
 MEMSPAN_EXPORT void smem_trans_destroy(smem_trans_t handle, [[maybe_unused]] uint32_t flags) try {
-  destroy_endpoint("smem_trans_destroy", handle);
+  if (!may_remove(handle))
+    smem_failure(__func__, SMEM_RES_IN_USE, "an endpoint cannot be destroyed by its own callback");
+  else if (endpoints().remove(handle) == nullptr)
+    bad_endpoint(__func__, handle);
 }
 MEMSPAN_CATCH()
 
 MEMSPAN_EXPORT void* smem_trans_malloc(smem_trans_t handle, size_t capacity) try {
-  return allocate("smem_trans_malloc", handle, capacity, &transfer::Endpoint::allocate);
+  return allocate(__func__, handle, capacity, transfer::RegisteredMemory::Place::kHost);
 }
 MEMSPAN_CATCH(nullptr)
 
 MEMSPAN_EXPORT void* memspan_transfer_device_malloc(smem_trans_t endpoint, size_t bytes) try {
-  return allocate("memspan_transfer_device_malloc", endpoint, bytes,
-                  &transfer::Endpoint::allocate_of_device);
+  return allocate(__func__, endpoint, bytes, transfer::RegisteredMemory::Place::kDevice);
 }
 MEMSPAN_CATCH(nullptr)
 
 MEMSPAN_EXPORT int32_t smem_trans_free(smem_trans_t handle, void* address) try {
-  return do_at_endpoint("smem_trans_free", handle, check_address(address),
-                        [&](transfer::Endpoint& endpoint) { return endpoint.release(address); });
+  return do_at_endpoint(
+      __func__, handle, check_address(address),
+      [&](transfer::Endpoint& endpoint) { return endpoint.memory().release(address); });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_register_mem(smem_trans_t handle, void* address, size_t capacity,
                                                [[maybe_unused]] uint32_t flags) try {
   const auto base = reinterpret_cast<std::uint64_t>(address);
-  return do_at_endpoint("smem_trans_register_mem", handle, transfer::check_range(base, capacity),
-                        [&](transfer::Endpoint& endpoint) { return endpoint.add(base, capacity); });
+  return do_at_endpoint(
+      __func__, handle, transfer::check_range(base, capacity),
+      [&](transfer::Endpoint& endpoint) { return endpoint.memory().add(base, capacity); });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_transfer_register_adopted(smem_trans_t endpoint, void* address,
                                                          size_t bytes) try {
   const auto base = reinterpret_cast<std::uint64_t>(address);
-  return do_at_endpoint("memspan_transfer_register_adopted", endpoint,
-                        transfer::check_range(base, bytes),
-                        [&](transfer::Endpoint& at) { return at.add_adopted(base, bytes); });
+  return do_at_endpoint(
+      __func__, endpoint, transfer::check_range(base, bytes),
+      [&](transfer::Endpoint& at) { return at.memory().add_adopted(base, bytes); });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
@@ -246,28 +210,28 @@ MEMSPAN_EXPORT int32_t smem_trans_batch_register_mem(smem_trans_t handle, void* 
                                                      size_t capacities[], uint32_t count,
                                                      [[maybe_unused]] uint32_t flags) try {
   const auto ranges = read_ranges(addresses, capacities, count);
-  return do_at_endpoint("smem_trans_batch_register_mem", handle, ranges.status(),
-                        [&](transfer::Endpoint& endpoint) { return endpoint.add_joined(*ranges); });
+  return do_at_endpoint(__func__, handle, ranges.status(), [&](transfer::Endpoint& endpoint) {
+    return endpoint.memory().add_joined(*ranges);
+  });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_deregister_mem(smem_trans_t handle, void* address) try {
-  return do_at_endpoint("smem_trans_deregister_mem", handle, check_address(address),
-                        [&](transfer::Endpoint& endpoint) {
-                          Status status = endpoint.remove(reinterpret_cast<std::uint64_t>(address));
-                          return status.code() == Code::kNotFound ? Status::ok() : status;
-                        });
+  return do_at_endpoint(
+      __func__, handle, check_address(address), [&](transfer::Endpoint& endpoint) {
+        Status status = endpoint.memory().remove(reinterpret_cast<std::uint64_t>(address));
+        return status.code() == Code::kNotFound ? Status::ok() : status;
+      });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_set_peer_down_callback(smem_trans_t handle,
                                                          smem_trans_peer_down_callback_t down,
                                                          void* userData) try {
-  return do_at_endpoint(
-      "smem_trans_set_peer_down_callback", handle, Status::ok(), [&](transfer::Endpoint& endpoint) {
-        if (down == nullptr) return endpoint.set_on_peer_down(nullptr);
-        return endpoint.set_on_peer_down(
-            [down, userData](const std::string& peer) { down(peer.c_str(), userData); });
-      });
+  return do_at_endpoint(__func__, handle, Status::ok(), [&](transfer::Endpoint& endpoint) {
+    if (down == nullptr) return endpoint.set_on_peer_down(nullptr);
+    return endpoint.set_on_peer_down(
+        [down, userData](const std::string& peer) { down(peer.c_str(), userData); });
+  });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)

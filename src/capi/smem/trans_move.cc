@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transfers between endpoints, at once or by a stream.
-#include <fmt/format.h>
 #include <smem/host/smem_trans.h>
 
-#include <memory>
 #include <numeric>
-#include <string>
-#include <vector>
 
 #include "capi/smem/endpoints.h"
-#include "capi/smem/result.h"
 #include "capi/smem/stream_table.h"
 #include "core/log.h"
-#include "device/choice.h"
 #include "observe/recorded_call.h"
 
 namespace memspan::capi {
@@ -33,6 +27,7 @@ struct Arguments {
 };
 
 Status check(const Arguments& given) {
+  if (given.handle == nullptr) return Status::ok();  // which is refused before the others
   if (given.local == nullptr) return invalid("invalid localAddrs, which is null");
   if (given.remote == nullptr) return invalid("invalid remoteAddrs, which is null");
   if (given.bytes == nullptr) return invalid("invalid dataSizes, which is null");
@@ -49,14 +44,11 @@ std::uint64_t bytes_of(const Arguments& given) {
 }
 
 std::int32_t move(const Arguments& given) {
-  if (given.handle == nullptr) return bad_endpoint(given.call, given.handle);
-  if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
-  auto endpoint = endpoints().use(given.handle);
-  if (!endpoint) return bad_endpoint(given.call, given.handle);
-  RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
-  const transfer::PieceArrays pieces(given.local, given.remote, given.bytes, given.count);
-  return smem_result(given.call,
-                     recorded.ends(endpoint->transfer(given.direction, given.peer, pieces)));
+  return do_at_endpoint(given.call, given.handle, check(given), [&](transfer::Endpoint& endpoint) {
+    RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
+    const transfer::PieceArrays pieces(given.local, given.remote, given.bytes, given.count);
+    return recorded.ends(endpoint.transfer(given.direction, given.peer, pieces));
+  });
 }
 
 // A single piece is not put into arrays, unless move() has to refuse it.
@@ -84,22 +76,21 @@ Status move_later(const void* handle, Direction direction, const std::string& pe
 
 // No caller waits for a call of such a stream, so only the log has its failure.
 std::int32_t submit_to_device(const Arguments& given, void* stream) {
-  auto endpoint = endpoints().use(given.handle);
-  if (!endpoint) return bad_endpoint(given.call, given.handle);
-  const transfer::DeviceStream where{
-      .device = other_device(),
-      .stream = stream,
-      .move = [call = given.call, handle = given.handle, direction = given.direction,
-               peer = std::string(given.peer)](const transfer::PieceList& pieces) {
-        const Status moved = move_later(handle, direction, peer, pieces, Ends::kHost);
-        if (!moved.is_ok())
-          log_line_limited(LogLevel::kError,
-                           fmt::format("{} on a CUDA stream: {}", call, moved.message()));
-      }};
-  RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
-  const transfer::PieceArrays pieces(given.local, given.remote, given.bytes, given.count);
-  return smem_result(given.call,
-                     recorded.ends(endpoint->submit(given.direction, given.peer, pieces, where)));
+  return with_endpoint(given.call, given.handle, [&](transfer::Endpoint& endpoint) {
+    const transfer::DeviceStream where{
+        .device = other_device(),
+        .stream = stream,
+        .move = [call = given.call, handle = given.handle, direction = given.direction,
+                 peer = std::string(given.peer)](const transfer::PieceList& pieces) {
+          const Status moved = move_later(handle, direction, peer, pieces, Ends::kHost);
+          if (!moved.is_ok())
+            log_line_limited(LogLevel::kError,
+                             fmt::format("{} on a CUDA stream: {}", call, moved.message()));
+        }};
+    RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
+    const transfer::PieceArrays pieces(given.local, given.remote, given.bytes, given.count);
+    return recorded.ends(endpoint.submit(given.direction, given.peer, pieces, where));
+  });
 }
 
 std::int32_t submit(const Arguments& given, void* stream_handle) {
@@ -134,15 +125,15 @@ using namespace memspan::capi;
 MEMSPAN_EXPORT int32_t smem_trans_write(smem_trans_t handle, const void* localAddr,
                                         const char* remoteUniqueId, void* remoteAddr,
                                         size_t dataSize) try {
-  return move_one("smem_trans_write", handle, Direction::kWrite, remoteUniqueId,
-                  const_cast<void*>(localAddr), remoteAddr, dataSize);
+  return move_one(__func__, handle, Direction::kWrite, remoteUniqueId, const_cast<void*>(localAddr),
+                  remoteAddr, dataSize);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_batch_write(smem_trans_t handle, const void* localAddrs[],
                                               const char* remoteUniqueId, void* remoteAddrs[],
                                               size_t dataSizes[], uint32_t batchSize) try {
-  return move({"smem_trans_batch_write", handle, Direction::kWrite, remoteUniqueId,
+  return move({__func__, handle, Direction::kWrite, remoteUniqueId,
                const_cast<void* const*>(localAddrs), remoteAddrs, dataSizes, batchSize});
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
@@ -150,16 +141,16 @@ MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int32_t smem_trans_read(smem_trans_t handle, void* localAddr,
                                        const char* remoteUniqueId, const void* remoteAddr,
                                        size_t dataSize) try {
-  return move_one("smem_trans_read", handle, Direction::kRead, remoteUniqueId, localAddr,
-                  remoteAddr, dataSize);
+  return move_one(__func__, handle, Direction::kRead, remoteUniqueId, localAddr, remoteAddr,
+                  dataSize);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_batch_read(smem_trans_t handle, void* localAddrs[],
                                              const char* remoteUniqueId, const void* remoteAddrs[],
                                              size_t dataSizes[], uint32_t batchSize) try {
-  return move({"smem_trans_batch_read", handle, Direction::kRead, remoteUniqueId, localAddrs,
-               remoteAddrs, dataSizes, batchSize});
+  return move({__func__, handle, Direction::kRead, remoteUniqueId, localAddrs, remoteAddrs,
+               dataSizes, batchSize});
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
@@ -167,18 +158,18 @@ MEMSPAN_EXPORT int32_t smem_trans_write_submit(smem_trans_t handle, const void* 
                                                const char* remoteUniqueId, void* remoteAddr,
                                                size_t dataSize, void* stream) try {
   void* const local = const_cast<void*>(localAddr);
-  return submit({"smem_trans_write_submit", handle, Direction::kWrite, remoteUniqueId, &local,
-                 &remoteAddr, &dataSize, 1},
-                stream);
+  return submit(
+      {__func__, handle, Direction::kWrite, remoteUniqueId, &local, &remoteAddr, &dataSize, 1},
+      stream);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_read_submit(smem_trans_t handle, void* localAddr,
                                               const char* remoteUniqueId, const void* remoteAddr,
                                               size_t dataSize, void* stream) try {
-  return submit({"smem_trans_read_submit", handle, Direction::kRead, remoteUniqueId, &localAddr,
-                 &remoteAddr, &dataSize, 1},
-                stream);
+  return submit(
+      {__func__, handle, Direction::kRead, remoteUniqueId, &localAddr, &remoteAddr, &dataSize, 1},
+      stream);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
@@ -186,7 +177,7 @@ MEMSPAN_EXPORT int32_t smem_trans_batch_write_submit(smem_trans_t handle, const 
                                                      const char* remoteUniqueId,
                                                      void* remoteAddrs[], size_t dataSizes[],
                                                      uint32_t batchSize, void* stream) try {
-  return submit({"smem_trans_batch_write_submit", handle, Direction::kWrite, remoteUniqueId,
+  return submit({__func__, handle, Direction::kWrite, remoteUniqueId,
                  const_cast<void* const*>(localAddrs), remoteAddrs, dataSizes, batchSize},
                 stream);
 }
@@ -196,8 +187,8 @@ MEMSPAN_EXPORT int32_t smem_trans_batch_read_submit(smem_trans_t handle, void* l
                                                     const char* remoteUniqueId,
                                                     const void* remoteAddrs[], size_t dataSizes[],
                                                     uint32_t batchSize, void* stream) try {
-  return submit({"smem_trans_batch_read_submit", handle, Direction::kRead, remoteUniqueId,
-                 localAddrs, remoteAddrs, dataSizes, batchSize},
+  return submit({__func__, handle, Direction::kRead, remoteUniqueId, localAddrs, remoteAddrs,
+                 dataSizes, batchSize},
                 stream);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
@@ -205,7 +196,7 @@ MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int32_t smem_trans_check_flags(uint32_t flags) try {
   if (flags == 0 || flags == COPY_EXTEND_FLAG) return SMEM_OK;
   return smem_failure(
-      "smem_trans_check_flags", SMEM_INVALID_PARAM,
+      __func__, SMEM_INVALID_PARAM,
       fmt::format("invalid flags, which is {:#x}: allowed are 0 and COPY_EXTEND_FLAG ({:#x})",
                   flags, COPY_EXTEND_FLAG));
 }

@@ -1,48 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests are posted and completed; messages and counters arrive.
+// Requests are prepared, posted and completed; messages and counters arrive.
 #include <memspan/transfer.h>
 
-#include <algorithm>
-#include <cstring>
-#include <string>
-
 #include "capi/smem/endpoints.h"
-#include "capi/smem/requests.h"
-#include "fabric/transfer/transfer_counters.h"
 #include "observe/recorded_call.h"
 
 namespace memspan::capi {
 namespace {
 
+using transfer::Direction;
 using transfer::Request;
 using transfer::TransferResult;
 
-// `action(held)` gives the code.
-template <typename Action>
-std::int32_t with_request(const char* call, const void* handle, Action action) try {
-  auto held = requests().use(handle);
-  if (!held) return bad_handle(call, handle, "request");
-  return action(*held);
-}
-MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
-
-std::int32_t null_pointer(const char* call, const char* name) {
-  return smem_failure(call, SMEM_INVALID_PARAM, std::string("invalid param, ") + name + " is NULL");
-}
-
 std::int32_t code_of(const TransferResult& result) {
-  switch (result.kind) {
-    case TransferResult::Kind::kReady:
-    case TransferResult::Kind::kPosted:
-      return MEMSPAN_TRANSFER_PENDING;
-    case TransferResult::Kind::kDone:
-      return SMEM_OK;
-    case TransferResult::Kind::kCancelled:
-      return MEMSPAN_TRANSFER_CANCELLED;
-    case TransferResult::Kind::kFailed:
-      return smem_code(result.status);
-  }
-  return SMEM_ERROR;
+  using Kind = TransferResult::Kind;
+  return result.kind == Kind::kDone        ? SMEM_OK
+         : result.kind == Kind::kFailed    ? smem_code(result.status)
+         : result.kind == Kind::kCancelled ? MEMSPAN_TRANSFER_CANCELLED
+                                           : MEMSPAN_TRANSFER_PENDING;
 }
 
 std::int32_t report(const char* call, const TransferResult& result) {
@@ -50,60 +25,77 @@ std::int32_t report(const char* call, const TransferResult& result) {
   return code_of(result);
 }
 
-std::int32_t post(const char* call, HeldRequest& held) {
-  auto endpoint = endpoints().use(held.endpoint);
-  if (!endpoint)
-    return smem_failure(call, SMEM_NOT_STARTED, "the request's endpoint has been destroyed");
-  RecordedCall recorded(CallKind::kTransfer, call, kNobodyNamed,
-                        is_recording() ? held.request->bytes() : 0);
-  return smem_result(call, recorded.ends(endpoint->post(held.request)));
+// ---- preparing
+
+struct Given {
+  const char* call;
+  smem_trans_t endpoint;
+  unsigned direction;
+  const char* peer;
+  memspan_transfer_t* request;
+};
+
+// More pieces than memory could list.
+constexpr std::uint64_t kMostPieces = std::uint64_t{1} << 32;
+
+Status check_count(std::uint64_t count) {
+  if (count != 0 && count <= kMostPieces) return Status::ok();
+  return invalid(
+      fmt::format("invalid count, which is {}: allowed are 1 to {}", count, kMostPieces));
 }
 
-std::int32_t set_message(const char* call, Request& request, const void* message,
-                         std::size_t bytes) {
-  if (bytes > transfer::kMostMessageBytes)
-    return smem_failure(call, SMEM_INVALID_PARAM,
-                        fmt::format("invalid bytes, which is {}: allowed are 0 to {}", bytes,
-                                    transfer::kMostMessageBytes));
-  return smem_result(call, request.set_completion_action([&](transfer::CompletionAction& action) {
-    if (message == nullptr)
-      action.message.reset();
-    else
-      action.message.emplace(static_cast<const char*>(message), bytes);
-  }));
+Status check(const Given& given) {
+  if (given.request == nullptr) return invalid("invalid param, request is NULL");
+  if (given.peer == nullptr || given.peer[0] == '\0')
+    return invalid("invalid peer, which is null/empty");
+  if (given.direction == MEMSPAN_TRANSFER_READ || given.direction == MEMSPAN_TRANSFER_WRITE)
+    return Status::ok();
+  return invalid(fmt::format("invalid direction, which is {}: allowed are {} and {}",
+                             given.direction, static_cast<int>(MEMSPAN_TRANSFER_READ),
+                             static_cast<int>(MEMSPAN_TRANSFER_WRITE)));
 }
 
-std::int32_t set_counter(const char* call, Request& request, std::uint32_t counter,
-                         std::uint64_t value) {
-  if (Status status = transfer::check_counter(counter); !status.is_ok())
-    return smem_result(call, status);
-  return smem_result(call, request.set_completion_action([&](transfer::CompletionAction& action) {
-    action.counter.reset();
-    if (value != 0) action.counter = counter;
-    action.value = value;
-  }));
+template <typename T>
+using Made = Result<std::unique_ptr<T>>;
+
+template <typename T>
+Made<const transfer::Pieces> own(Result<T> pieces) {
+  if (!pieces.is_ok()) return pieces.status();
+  return std::unique_ptr<const transfer::Pieces>(std::make_unique<T>(std::move(pieces).value()));
 }
 
-std::int32_t set_on_complete(const char* call, Request& request, memspan_transfer_t handle,
-                             memspan_transfer_callback_t over, void* user) {
-  if (over == nullptr) return smem_result(call, request.set_on_complete(nullptr));
-  return smem_result(
-      call, request.set_on_complete([handle, over, user](const transfer::TransferResult& result) {
-        over(handle, code_of(result), user);
-      }));
+// `make()` gives the pieces.
+template <typename Make>
+std::int32_t prepare(const Given& given, Make make) {
+  auto endpoint = endpoints().use(given.endpoint);
+  if (!endpoint) return bad_endpoint(given.call, given.endpoint);
+  if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
+  Made<const transfer::Pieces> pieces = make();
+  if (!pieces.is_ok()) return smem_result(given.call, pieces.status());
+  auto request = endpoint->prepare(static_cast<Direction>(given.direction), given.peer,
+                                   std::move(pieces).value());
+  return add_object(given.call, requests(),
+                    std::make_unique<HeldRequest>(HeldRequest{given.endpoint, std::move(request)}),
+                    "request", given.request);
 }
 
-std::int32_t receive(const char* call, transfer::Endpoint& endpoint,
-                     memspan_transfer_message_t* message, std::uint32_t timeout_ms) {
-  if (message == nullptr) return null_pointer(call, "message");
-  auto received = endpoint.receive(deadline_of(timeout_ms));
-  if (received.code() == Code::kTimeout) return MEMSPAN_TRANSFER_PENDING;
-  if (!received.is_ok()) return smem_result(call, received.status());
-  *message = {};
-  received->sender.copy(message->sender, sizeof message->sender - 1);
-  message->bytes = static_cast<std::uint32_t>(received->message.size());
-  std::memcpy(message->message, received->message.data(), received->message.size());
-  return SMEM_OK;
+Made<const transfer::Pieces> read_list(void* const local[], void* const remote[],
+                                       const std::size_t bytes[], std::uint64_t count) {
+  if (local == nullptr || remote == nullptr || bytes == nullptr)
+    return invalid("invalid local, remote or bytes, which is null");
+  MEMSPAN_PASS(check_count(count));
+  MEMSPAN_PASS(transfer::check_arrays(local, remote, bytes, count));
+  std::vector<transfer::Piece> list(count);
+  transfer::PieceArrays(local, remote, bytes, count).fill(0, list);
+  return own(Result<transfer::PieceList>(transfer::PieceList(std::move(list))));
+}
+
+transfer::Strides read_blocks(const memspan_transfer_blocks_t& blocks) {
+  return {reinterpret_cast<std::uint64_t>(blocks.base), blocks.stride, blocks.bytes, blocks.count};
+}
+
+transfer::Paging read_pages(const memspan_transfer_pages_t& pages, std::uint64_t count) {
+  return {reinterpret_cast<std::uint64_t>(pages.base), {pages.pages, pages.pages + count}};
 }
 
 }  // namespace
@@ -112,90 +104,165 @@ std::int32_t receive(const char* call, transfer::Endpoint& endpoint,
 using namespace memspan;
 using namespace memspan::capi;
 
+MEMSPAN_EXPORT int32_t memspan_transfer_prepare(smem_trans_t endpoint,
+                                                memspan_transfer_direction_t direction,
+                                                const char* peer, void* const local[],
+                                                void* const remote[], const size_t bytes[],
+                                                uint64_t count, memspan_transfer_t* request) try {
+  return prepare({"memspan_transfer_prepare", endpoint, number_of(direction), peer, request},
+                 [&] { return read_list(local, remote, bytes, count); });
+}
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
+
+MEMSPAN_EXPORT int32_t memspan_transfer_prepare_blocks(smem_trans_t endpoint,
+                                                       memspan_transfer_direction_t direction,
+                                                       const char* peer,
+                                                       const memspan_transfer_blocks_t* local,
+                                                       const memspan_transfer_blocks_t* remote,
+                                                       memspan_transfer_t* request) try {
+  return prepare(
+      {"memspan_transfer_prepare_blocks", endpoint, number_of(direction), peer, request},
+      [&]() -> Made<const transfer::Pieces> {
+        if (local == nullptr || remote == nullptr)
+          return invalid("invalid local or remote, which is null");
+        return own(transfer::StridedPieces::make(read_blocks(*local), read_blocks(*remote)));
+      });
+}
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
+
+MEMSPAN_EXPORT int32_t memspan_transfer_prepare_pages(
+    smem_trans_t endpoint, memspan_transfer_direction_t direction, const char* peer,
+    const memspan_transfer_pages_t* local, const memspan_transfer_pages_t* remote,
+    uint64_t page_bytes, uint64_t count, memspan_transfer_t* request) try {
+  return prepare({"memspan_transfer_prepare_pages", endpoint, number_of(direction), peer, request},
+                 [&]() -> Made<const transfer::Pieces> {
+                   if (local == nullptr || remote == nullptr || local->pages == nullptr ||
+                       remote->pages == nullptr)
+                     return invalid("invalid local, remote or pages, which is null");
+                   MEMSPAN_PASS(check_count(count));
+                   return own(transfer::PagedPieces::make(read_pages(*local, count),
+                                                          read_pages(*remote, count), page_bytes));
+                 });
+}
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
+
+MEMSPAN_EXPORT int32_t memspan_transfer_destroy(memspan_transfer_t request) try {
+  const auto cancel = [](HeldRequest& held) {
+    held.request->cancel();
+    return SMEM_OK;
+  };
+  if (const std::int32_t code = with_request(__func__, request, cancel); code != SMEM_OK)
+    return code;
+  const auto removed = requests().remove(request);
+  if (removed == nullptr) return bad_handle(__func__, request, "request");
+  // Another thread may have posted it before it was removed.
+  removed->request->cancel();
+  removed->request->wait_for_callback();
+  return SMEM_OK;
+}
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
+
 MEMSPAN_EXPORT int32_t memspan_transfer_reach(smem_trans_t endpoint, const char* peer) try {
-  constexpr const char* kCall = "memspan_transfer_reach";
-  if (peer == nullptr) return null_pointer(kCall, "peer");
-  return with_endpoint(kCall, endpoint, [&](transfer::Endpoint& from) {
-    return smem_result(kCall, from.reach(peer));
-  });
+  if (peer == nullptr) return smem_result(__func__, null_argument("peer"));
+  return with_endpoint(__func__, endpoint,
+                       [&](transfer::Endpoint& from) { return from.reach(peer); });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_transfer_set_message(memspan_transfer_t request, const void* message,
                                                     size_t bytes) {
-  constexpr const char* kCall = "memspan_transfer_set_message";
-  return with_request(kCall, request, [&](HeldRequest& held) {
-    return set_message(kCall, *held.request, message, bytes);
+  return with_request(__func__, request, [&](HeldRequest& held) {
+    if (bytes > transfer::kMostMessageBytes)
+      return invalid(fmt::format("invalid bytes, which is {}: allowed are 0 to {}", bytes,
+                                 transfer::kMostMessageBytes));
+    return held.request->set([&](Request::Settings& settings) {
+      if (message == nullptr)
+        settings.action.message.reset();
+      else
+        settings.action.message.emplace(static_cast<const char*>(message), bytes);
+    });
   });
 }
 
 MEMSPAN_EXPORT int32_t memspan_transfer_set_counter(memspan_transfer_t request, uint32_t counter,
                                                     uint64_t value) {
-  constexpr const char* kCall = "memspan_transfer_set_counter";
-  return with_request(kCall, request, [&](HeldRequest& held) {
-    return set_counter(kCall, *held.request, counter, value);
+  return with_request(__func__, request, [&](HeldRequest& held) {
+    MEMSPAN_PASS(transfer::check_counter(counter));
+    return held.request->set([&](Request::Settings& settings) {
+      settings.action.counter.reset();
+      if (value != 0) settings.action.counter = counter;
+      settings.action.value = value;
+    });
   });
 }
 
 MEMSPAN_EXPORT int32_t memspan_transfer_set_patience(memspan_transfer_t request,
                                                      uint32_t timeout_ms) {
-  constexpr const char* kCall = "memspan_transfer_set_patience";
-  return with_request(kCall, request, [&](HeldRequest& held) {
-    return smem_result(kCall,
-                       held.request->set_patience(Duration(std::chrono::milliseconds(timeout_ms))));
+  return with_request(__func__, request, [&](HeldRequest& held) {
+    return held.request->set([&](Request::Settings& settings) {
+      settings.patience = Duration(std::chrono::milliseconds(timeout_ms));
+    });
   });
 }
 
 MEMSPAN_EXPORT int32_t memspan_transfer_set_callback(memspan_transfer_t request,
                                                      memspan_transfer_callback_t over, void* user) {
-  constexpr const char* kCall = "memspan_transfer_set_callback";
-  return with_request(kCall, request, [&](HeldRequest& held) {
-    return set_on_complete(kCall, *held.request, request, over, user);
+  return with_request(__func__, request, [&](HeldRequest& held) {
+    return held.request->set([&](Request::Settings& settings) {
+      settings.on_complete = nullptr;
+      if (over != nullptr)
+        settings.on_complete = [request, over, user](const TransferResult& result) {
+          over(request, code_of(result), user);
+        };
+    });
   });
 }
 
 MEMSPAN_EXPORT int32_t memspan_transfer_event(memspan_transfer_t request, int* descriptor) {
-  constexpr const char* kCall = "memspan_transfer_event";
-  return with_request(kCall, request, [&](HeldRequest& held) {
-    if (descriptor == nullptr) return null_pointer(kCall, "descriptor");
-    auto event = held.request->event();
-    if (event.is_ok()) *descriptor = *event;
-    return smem_result(kCall, event.status());
+  return with_request(__func__, request, [&](HeldRequest& held) {
+    if (descriptor == nullptr) return null_argument("descriptor");
+    MEMSPAN_PASS_ASSIGN(*descriptor, held.request->event());
+    return Status::ok();
   });
 }
 
 MEMSPAN_EXPORT int32_t memspan_transfer_post(memspan_transfer_t request) {
-  constexpr const char* kCall = "memspan_transfer_post";
-  return with_request(kCall, request, [&](HeldRequest& held) { return post(kCall, held); });
+  const char* const call = __func__;
+  return with_request(call, request, [&](HeldRequest& held) {
+    auto endpoint = endpoints().use(held.endpoint);
+    if (!endpoint) return Status(Code::kUnavailable, "the request's endpoint has been destroyed");
+    RecordedCall recorded(CallKind::kTransfer, call, kNobodyNamed,
+                          is_recording() ? held.request->bytes() : 0);
+    return recorded.ends(endpoint->post(held.request));
+  });
 }
 
 MEMSPAN_EXPORT int32_t memspan_transfer_test(memspan_transfer_t request) {
-  constexpr const char* kCall = "memspan_transfer_test";
-  return with_request(kCall, request,
-                      [&](HeldRequest& held) { return report(kCall, held.request->result()); });
+  const char* const call = __func__;
+  return with_request(call, request,
+                      [&](HeldRequest& held) { return report(call, held.request->result()); });
 }
 
 MEMSPAN_EXPORT int32_t memspan_transfer_result(memspan_transfer_t request,
                                                memspan_transfer_result_t* result) {
-  constexpr const char* kCall = "memspan_transfer_result";
-  return with_request(kCall, request, [&](HeldRequest& held) {
-    if (result == nullptr) return null_pointer(kCall, "result");
+  return with_request(__func__, request, [&](HeldRequest& held) {
+    if (result == nullptr) return null_argument("result");
     const TransferResult found = held.request->result();
     *result = {code_of(found), found.moved};
-    return SMEM_OK;
+    return Status::ok();
   });
 }
 
 MEMSPAN_EXPORT int32_t memspan_transfer_wait(memspan_transfer_t request, uint32_t timeout_ms) {
-  constexpr const char* kCall = "memspan_transfer_wait";
-  return with_request(kCall, request, [&](HeldRequest& held) {
+  const char* const call = __func__;
+  return with_request(call, request, [&](HeldRequest& held) {
     auto result = held.request->wait(deadline_of(timeout_ms));
-    return result.is_ok() ? report(kCall, *result) : smem_result(kCall, result.status());
+    return result.is_ok() ? report(call, *result) : smem_result(call, result.status());
   });
 }
 
 MEMSPAN_EXPORT int32_t memspan_transfer_cancel(memspan_transfer_t request) {
-  return with_request("memspan_transfer_cancel", request, [](HeldRequest& held) {
+  return with_request(__func__, request, [](HeldRequest& held) {
     held.request->cancel();
     return SMEM_OK;
   });
@@ -204,38 +271,42 @@ MEMSPAN_EXPORT int32_t memspan_transfer_cancel(memspan_transfer_t request) {
 MEMSPAN_EXPORT int32_t memspan_transfer_receive(smem_trans_t endpoint,
                                                 memspan_transfer_message_t* message,
                                                 uint32_t timeout_ms) {
-  constexpr const char* kCall = "memspan_transfer_receive";
-  return with_endpoint(kCall, endpoint, [&](transfer::Endpoint& used) {
-    return receive(kCall, used, message, timeout_ms);
+  const char* const call = __func__;
+  return with_endpoint(call, endpoint, [&](transfer::Endpoint& used) {
+    if (message == nullptr) return smem_result(call, null_argument("message"));
+    auto received = used.receive(deadline_of(timeout_ms));
+    if (received.code() == Code::kTimeout) return std::int32_t{MEMSPAN_TRANSFER_PENDING};
+    if (!received.is_ok()) return smem_result(call, received.status());
+    *message = {};
+    received->sender.copy(message->sender, sizeof message->sender - 1);
+    message->bytes = static_cast<std::uint32_t>(received->message.size());
+    std::memcpy(message->message, received->message.data(), received->message.size());
+    return std::int32_t{SMEM_OK};
   });
 }
 
 MEMSPAN_EXPORT int32_t memspan_transfer_messages_event(smem_trans_t endpoint, int* descriptor) {
-  constexpr const char* kCall = "memspan_transfer_messages_event";
-  return with_endpoint(kCall, endpoint, [&](transfer::Endpoint& used) {
-    if (descriptor == nullptr) return null_pointer(kCall, "descriptor");
+  return with_endpoint(__func__, endpoint, [&](transfer::Endpoint& used) {
+    if (descriptor == nullptr) return null_argument("descriptor");
     *descriptor = used.messages_event();
-    return SMEM_OK;
+    return Status::ok();
   });
 }
 
 MEMSPAN_EXPORT int32_t memspan_transfer_counter(smem_trans_t endpoint, uint32_t counter,
                                                 uint64_t* value) {
-  constexpr const char* kCall = "memspan_transfer_counter";
-  return with_endpoint(kCall, endpoint, [&](transfer::Endpoint& used) {
-    if (value == nullptr) return null_pointer(kCall, "value");
-    Status status = transfer::check_counter(counter);
-    if (status.is_ok()) *value = transfer::read_counter(used.counters(), counter);
-    return smem_result(kCall, status);
+  return with_endpoint(__func__, endpoint, [&](transfer::Endpoint& used) {
+    if (value == nullptr) return null_argument("value");
+    MEMSPAN_PASS(transfer::check_counter(counter));
+    *value = transfer::read_counter(used.counters(), counter);
+    return Status::ok();
   });
 }
 
 MEMSPAN_EXPORT int32_t memspan_transfer_wait_counter(smem_trans_t endpoint, uint32_t counter,
                                                      uint64_t value, uint32_t timeout_ms) {
-  constexpr const char* kCall = "memspan_transfer_wait_counter";
-  return with_endpoint(kCall, endpoint, [&](transfer::Endpoint& used) {
-    Status status = transfer::check_counter(counter);
-    if (status.is_ok()) status = used.wait_for_counter(counter, value, deadline_of(timeout_ms));
-    return smem_result(kCall, status);
+  return with_endpoint(__func__, endpoint, [&](transfer::Endpoint& used) {
+    MEMSPAN_PASS(transfer::check_counter(counter));
+    return used.wait_for_counter(counter, value, deadline_of(timeout_ms));
   });
 }

@@ -3,13 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <memory>
-#include <vector>
+#include <iterator>
+#include <map>
 
-#include "core/mutex.h"
-#include "device/cuda/driver.h"
-#include "device/cuda/mapped_memory.h"
 #include "device/cuda/pinned_memory.h"
 #include "device/cuda/shared_pointer.h"
 #include "device/cuda/virtual_memory.h"
@@ -22,54 +18,6 @@ DevicePtr address_of(const void* pointer) {
   return reinterpret_cast<DevicePtr>(pointer);
 }
 
-// Blocking copies use our own streams: one in the program's stream would wait for its kernels, and
-// one in the default stream for everything. A thread has its stream to itself during a copy.
-class IdleStreams {
- public:
-  Result<StreamHandle> take(const Functions& cuda) MEMSPAN_EXCLUDES(mutex_) {
-    {
-      MutexLock lock(mutex_);
-      if (!idle_.empty()) {
-        StreamHandle stream = idle_.back();
-        idle_.pop_back();
-        return stream;
-      }
-    }
-    StreamHandle stream = nullptr;
-    MEMSPAN_PASS(
-        from_cuda("making a CUDA stream", cuda.stream_create(&stream, kNonBlockingStream)));
-    return stream;
-  }
-  void give_back(StreamHandle stream) MEMSPAN_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    idle_.push_back(stream);
-  }
-
- private:
-  Mutex mutex_;
-  std::vector<StreamHandle> idle_ MEMSPAN_GUARDED_BY(mutex_);
-};
-
-// Objects that streams have finished with. They may own device memory, which must not be released
-// by the thread that calls the functions of a stream.
-class ReachedByStreams {
- public:
-  void add(std::shared_ptr<const void> what) MEMSPAN_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    reached_.push_back(std::move(what));
-  }
-  // Call it on a thread that may use the device.
-  void give_up() MEMSPAN_EXCLUDES(mutex_) {
-    std::vector<std::shared_ptr<const void>> ended;  // destroyed without the lock
-    MutexLock lock(mutex_);
-    ended.swap(reached_);
-  }
-
- private:
-  Mutex mutex_;
-  std::vector<std::shared_ptr<const void>> reached_ MEMSPAN_GUARDED_BY(mutex_);
-};
-
 class CudaDevice final : public memspan::Device {
  public:
   explicit CudaDevice(const cuda::Device& device) : device_(device) {}
@@ -77,20 +25,14 @@ class CudaDevice final : public memspan::Device {
   bool is_host() const override { return false; }
 
   Result<std::unique_ptr<DeviceRange>> reserve_at(std::size_t bytes, void* wanted) override {
-    auto made = Range::make_at(device_, bytes, wanted);
-    if (!made.is_ok()) return made.status();
-    return std::unique_ptr<DeviceRange>(std::move(made).value());
+    return cuda::reserve_at(device_, bytes, wanted);
   }
   Result<std::unique_ptr<DeviceMemory>> allocate(std::size_t bytes, const char*) override {
-    reached_.give_up();
-    auto made = Allocation::create(device_, bytes);
-    if (!made.is_ok()) return made.status();
-    return std::unique_ptr<DeviceMemory>(std::move(made).value());
+    release_reached();
+    return cuda::allocate(device_, bytes);
   }
   Result<std::unique_ptr<DeviceMemory>> adopt(Fd descriptor) override {
-    auto made = Allocation::adopt(device_, std::move(descriptor));
-    if (!made.is_ok()) return made.status();
-    return std::unique_ptr<DeviceMemory>(std::move(made).value());
+    return cuda::adopt(device_, std::move(descriptor));
   }
 
   bool owns(const void* pointer) const override {
@@ -99,31 +41,47 @@ class CudaDevice final : public memspan::Device {
   }
 
   Result<std::shared_ptr<std::byte>> allocate_mapped(std::size_t bytes, const char*) override {
-    reached_.give_up();
-    return mapped_.allocate(device_, bytes);
+    release_reached();
+    auto allocation = cuda::allocate(device_, bytes);
+    if (!allocation.is_ok()) return allocation.status();
+    const std::size_t whole = (*allocation)->bytes();
+    auto made = reserve(device_, whole);
+    if (!made.is_ok()) return made.status();
+    MEMSPAN_PASS((*made)->map(0, **allocation, whole));
+    const std::shared_ptr<DeviceRange> range(std::move(made).value());
+    MutexLock lock(mutex_);
+    // A released range may have had these addresses.
+    std::erase_if(mapped_, [](const auto& entry) { return entry.second.range.expired(); });
+    mapped_[address_of(range->base())] = {whole, range};
+    return std::shared_ptr<std::byte>(range, range->base());
   }
   std::shared_ptr<const void> hold(const void* pointer) override {
-    return mapped_.hold(address_of(pointer));
+    MutexLock lock(mutex_);
+    const auto after = mapped_.upper_bound(address_of(pointer));
+    if (after == mapped_.begin()) return nullptr;
+    const auto& [base, known] = *std::prev(after);
+    return address_of(pointer) - base < known.bytes ? known.range.lock() : nullptr;
   }
 
   Result<SharedPointer> share_pointer(const void* pointer, std::size_t bytes) override {
     return cuda::share_pointer(device_, address_of(pointer), bytes);
   }
   Result<OpenedPointer> open_pointer(SharedPointer shared) override {
-    reached_.give_up();
+    release_reached();
     return cuda::open_pointer(device_, std::move(shared));
   }
 
   Status copy(void* to, const void* from, std::size_t bytes) override {
     if (bytes == 0) return Status::ok();
-    reached_.give_up();
+    release_reached();
     const CurrentContext context(device_);
     MEMSPAN_PASS(context.status());
-    MEMSPAN_TRY_ASSIGN(StreamHandle stream, streams_.take(*device_.functions), "copying");
+    MEMSPAN_TRY_ASSIGN(StreamHandle stream, take_stream(), "copying");
     Status status = begin(to, from, bytes, stream);
     if (status.is_ok())
       status = from_cuda("copying by a CUDA device", device_.functions->stream_synchronize(stream));
-    streams_.give_back(stream);
+    MutexLock lock(mutex_);
+    idle_.push_back(stream);
     return status;
   }
   Status begin_copy(void* to, const void* from, std::size_t bytes, void* stream) override {
@@ -159,9 +117,13 @@ class CudaDevice final : public memspan::Device {
     return pass(static_cast<std::byte*>(to), bytes, Direction::kWrite, std::move(fill), stream);
   }
   Status keep(std::shared_ptr<const void> what, void* stream) override {
-    reached_.give_up();
-    return begin_call([this, what = std::move(what)]() mutable { reached_.add(std::move(what)); },
-                      stream);
+    release_reached();
+    return begin_call(
+        [this, what = std::move(what)]() mutable {
+          MutexLock lock(mutex_);
+          reached_.push_back(std::move(what));
+        },
+        stream);
   }
   Status begin_wait(const void* word, std::uint32_t value, WaitFor what, void* stream) override {
     if (device_.functions->stream_wait_value == nullptr)
@@ -191,6 +153,35 @@ class CudaDevice final : public memspan::Device {
   }
 
  private:
+  struct Mapped {
+    std::size_t bytes = 0;
+    std::weak_ptr<const DeviceRange> range;
+  };
+
+  // Blocking copies use our own streams: one in the program's stream would wait for its kernels,
+  // and one in the default stream for everything. A thread has its stream to itself during a copy.
+  Result<StreamHandle> take_stream() MEMSPAN_EXCLUDES(mutex_) {
+    {
+      MutexLock lock(mutex_);
+      if (!idle_.empty()) {
+        StreamHandle stream = idle_.back();
+        idle_.pop_back();
+        return stream;
+      }
+    }
+    StreamHandle stream = nullptr;
+    MEMSPAN_PASS(from_cuda("making a CUDA stream",
+                           device_.functions->stream_create(&stream, kNonBlockingStream)));
+    return stream;
+  }
+
+  // Call it on a thread that may use the device.
+  void release_reached() MEMSPAN_EXCLUDES(mutex_) {
+    std::vector<std::shared_ptr<const void>> ended;  // destroyed without the lock
+    MutexLock lock(mutex_);
+    ended.swap(reached_);
+  }
+
   // The driver does not know memory that it has neither made nor pinned; that is not a failure. The
   // context is current.
   unsigned kind_of(const void* pointer) const {
@@ -238,10 +229,15 @@ class CudaDevice final : public memspan::Device {
   }
 
   const cuda::Device device_;
-  IdleStreams streams_;
-  MappedMemory mapped_;
   PinnedMemory pinned_;
-  ReachedByStreams reached_;
+  Mutex mutex_;
+  std::vector<StreamHandle> idle_ MEMSPAN_GUARDED_BY(mutex_);
+  // Objects that streams have finished with. They may own device memory, which must not be released
+  // by the thread that calls the functions of a stream.
+  std::vector<std::shared_ptr<const void>> reached_ MEMSPAN_GUARDED_BY(mutex_);
+  // Memory that is handed out by its address, by base: each allocation in a range of its own. A
+  // range must not be unmapped during a copy from or to it, so a copy holds it.
+  std::map<DevicePtr, Mapped> mapped_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -4,8 +4,6 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <optional>
-
 #include "core/environment.h"
 #include "core/mutex.h"
 #include "core/remedy.h"

@@ -3,9 +3,6 @@
 // such a request never opens it.
 #pragma once
 
-#include <string>
-#include <string_view>
-
 #include "core/status.h"
 #include "device/cuda/driver_types.h"
 

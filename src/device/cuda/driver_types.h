@@ -16,20 +16,15 @@ inline constexpr ResultCode kInvalidValue = 1;
 inline constexpr ResultCode kOutOfDeviceMemory = 2;
 inline constexpr ResultCode kNoDevice = 100;
 inline constexpr ResultCode kInvalidDevice = 101;
-inline constexpr ResultCode kInvalidContext = 201;
-inline constexpr ResultCode kNotReady = 600;
-inline constexpr ResultCode kNotPermitted = 800;
 inline constexpr ResultCode kNotSupportedByDevice = 801;
 
 using Ordinal = int;               // of a device, counted from 0
 using DevicePtr = std::uintptr_t;  // an address that the device knows
 using AllocationHandle = unsigned long long;
 
-// Opaque. A cudaStream_t is a StreamHandle, a cudaEvent_t an EventHandle, a cudaMemPool_t a
-// PoolHandle.
+// Opaque. A cudaStream_t is a StreamHandle, a cudaMemPool_t a PoolHandle.
 using ContextHandle = struct ContextObject*;
 using StreamHandle = struct StreamObject*;
-using EventHandle = struct EventObject*;
 using PoolHandle = struct PoolObject*;
 using HostFunction = void (*)(void* data);
 
@@ -39,21 +34,15 @@ inline constexpr int kOnDevice = 1;          // a kind of location: `id` is an o
 inline constexpr int kReadWrite = 3;         // access flags
 inline constexpr int kLeastGranularity = 0;  // what to ask allocation_granularity() for
 inline constexpr unsigned kUnknownMemory = 0;  // a value of kMemoryType; ours, not the driver's
-inline constexpr unsigned kHostMemory = 1;     // pinned
 inline constexpr unsigned kDeviceMemory = 2;
 inline constexpr unsigned kNonBlockingStream = 1;
-inline constexpr unsigned kEventWithoutTime = 2;
 inline constexpr unsigned kWaitUntilAtLeast = 0;  // for stream_wait_value(): as signed numbers
 inline constexpr unsigned kWaitUntilEqual = 1;
 inline constexpr unsigned kPortable = 1;  // for host_register(): pinned for all contexts
 
 enum PointerAttribute : int {
   kMemoryType = 2,     // unsigned
-  kIsManaged = 8,      // unsigned
-  kDeviceOrdinal = 9,  // int
   kIsIpcCapable = 10,  // unsigned: ipc_share() takes it
-  kRangeStart = 11,    // DevicePtr
-  kRangeBytes = 12,    // std::size_t
   kShareableAs = 14,   // unsigned: bits, the kinds of shareable handle that it was made for
   kPool = 17,          // PoolHandle; null: not of a pool
 };
@@ -145,8 +134,6 @@ struct PoolPointer {
   F(pool_destroy, cuMemPoolDestroy, (PoolHandle pool))                                             \
   F(memory_free, cuMemFree_v2, (DevicePtr at))                                                     \
   F(pointer_attribute, cuPointerGetAttribute, (void* value, int attribute, DevicePtr pointer))     \
-  F(pointer_attributes, cuPointerGetAttributes,                                                    \
-    (unsigned count, int* attributes, void** values, DevicePtr pointer))                           \
   F(address_range, cuMemGetAddressRange_v2,                                                        \
     (DevicePtr* base, std::size_t* bytes, DevicePtr pointer))                                      \
   F(ipc_share, cuIpcGetMemHandle, (IpcHandle* handle, DevicePtr base))                             \
@@ -154,28 +141,15 @@ struct PoolPointer {
   F(ipc_close, cuIpcCloseMemHandle, (DevicePtr base))                                              \
   F(host_register, cuMemHostRegister_v2, (void* base, std::size_t bytes, unsigned flags))          \
   F(host_unregister, cuMemHostUnregister, (void* base))                                            \
-  F(copy, cuMemcpy, (DevicePtr to, DevicePtr from, std::size_t bytes))                             \
   F(copy_async, cuMemcpyAsync,                                                                     \
     (DevicePtr to, DevicePtr from, std::size_t bytes, StreamHandle stream))                        \
-  F(copy_to_device_async, cuMemcpyHtoDAsync_v2,                                                    \
-    (DevicePtr to, const void* from, std::size_t bytes, StreamHandle stream))                      \
-  F(copy_to_host_async, cuMemcpyDtoHAsync_v2,                                                      \
-    (void* to, DevicePtr from, std::size_t bytes, StreamHandle stream))                            \
   F(fill_async, cuMemsetD8Async,                                                                   \
     (DevicePtr to, unsigned char value, std::size_t bytes, StreamHandle stream))                   \
   F(launch_host_function, cuLaunchHostFunc,                                                        \
     (StreamHandle stream, HostFunction function, void* data))                                      \
   F(stream_create, cuStreamCreate, (StreamHandle* stream, unsigned flags))                         \
-  F(stream_query, cuStreamQuery, (StreamHandle stream))                                            \
   F(stream_synchronize, cuStreamSynchronize, (StreamHandle stream))                                \
-  F(stream_wait_event, cuStreamWaitEvent,                                                          \
-    (StreamHandle stream, EventHandle event, unsigned flags))                                      \
-  F(stream_destroy, cuStreamDestroy_v2, (StreamHandle stream))                                     \
-  F(event_create, cuEventCreate, (EventHandle* event, unsigned flags))                             \
-  F(event_record, cuEventRecord, (EventHandle event, StreamHandle stream))                         \
-  F(event_query, cuEventQuery, (EventHandle event))                                                \
-  F(event_synchronize, cuEventSynchronize, (EventHandle event))                                    \
-  F(event_destroy, cuEventDestroy_v2, (EventHandle event))
+  F(stream_destroy, cuStreamDestroy_v2, (StreamHandle stream))
 // Functions that a driver may lack.
 #define MEMSPAN_CUDA_LATER_FUNCTIONS(F)                                                            \
   F(stream_wait_value, cuStreamWaitValue32_v2,                                                     \

@@ -5,8 +5,6 @@
 
 #include <array>
 #include <bit>
-#include <cstddef>
-#include <memory>
 
 #include "core/mutex.h"
 #include "core/status.h"

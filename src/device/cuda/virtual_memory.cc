@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
-#include <utility>
+#include <map>
 
 #include "core/environment.h"
 #include "core/pages.h"
@@ -50,121 +50,56 @@ Status clear(const Device& device, AllocationHandle handle, std::size_t bytes) {
   return status;
 }
 
-Status too_little(const Device& device, std::size_t bytes, const Status& why) {
-  std::size_t free = 0, total = 0;
-  device.functions->memory_info(&free, &total);
-  return {Code::kOutOfMemory,
-          fmt::format("{} ({} bytes) of memory of CUDA device {} are wanted, {} of {} are free: {}",
-                      format_size(bytes), bytes, device.ordinal, format_size(free),
-                      format_size(total), why.message())};
-}
-
-}  // namespace
-
-Status check_granularity(const Device& device) {
-  const AllocationProperties properties = properties_of(device);
-  std::size_t bytes = 0;
-  MEMSPAN_PASS(
-      from_cuda(fmt::format("asking CUDA device {} for the size of its pages", device.ordinal),
-                device.functions->allocation_granularity(&bytes, &properties, kLeastGranularity)));
-  if (bytes != 0 && kDeviceGranularity % bytes == 0) return Status::ok();
-  return {Code::kNotSupported, fmt::format("CUDA device {} allocates in steps of {} bytes, allowed "
-                                           "are divisors of {}",
-                                           device.ordinal, bytes, kDeviceGranularity)};
-}
-
-Result<Fd> descriptor_of(const Device& device, AllocationHandle handle) {
-  int descriptor = -1;
-  MEMSPAN_PASS(from_cuda("making a descriptor of a CUDA device's memory",
-                         device.functions->export_handle(&descriptor, handle, kFileDescriptor, 0)));
-  // Otherwise a program that this process starts would hold the memory.
-  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
-  return Fd(descriptor);
-}
-
-Result<std::unique_ptr<Allocation>> Allocation::create(const Device& device, std::size_t bytes) {
-  const CurrentContext context(device);
-  MEMSPAN_PASS(context.status());
-  if (bytes > SIZE_MAX - kDeviceGranularity)
-    return Status(Code::kOutOfMemory, fmt::format("{} bytes are more than any device has", bytes));
-  bytes = align_up(bytes, kDeviceGranularity);
-  const AllocationProperties properties = properties_of(device);
-  AllocationHandle handle = 0;
-  const Status made =
-      from_cuda("making memory of a CUDA device",
-                device.functions->allocation_create(&handle, bytes, &properties, 0));
-  if (made.code() == Code::kOutOfMemory) return too_little(device, bytes, made);
-  MEMSPAN_PASS(made);
-  std::unique_ptr<Allocation> allocation(new Allocation(device, handle, bytes));
-  MEMSPAN_PASS(clear(device, handle, bytes));
-  return allocation;
-}
-
-// The driver keeps what it needs of the descriptor.
-Result<std::unique_ptr<Allocation>> Allocation::adopt(const Device& device, Fd descriptor) {
-  const CurrentContext context(device);
-  MEMSPAN_PASS(context.status());
-  AllocationHandle handle = 0;
-  const auto number = static_cast<std::uintptr_t>(descriptor.get());
-  MEMSPAN_PASS(from_cuda("taking over memory of a CUDA device",
-                         device.functions->import_handle(
-                             &handle,
-                             reinterpret_cast<void*>(number),  // NOLINT: the driver's convention
-                             kFileDescriptor)));
-  return std::unique_ptr<Allocation>(new Allocation(device, handle, SIZE_MAX));
-}
-
-Allocation::~Allocation() {
-  const CurrentContext context(device_);
-  if (context.status().is_ok()) device_.functions->allocation_release(handle_);
-}
-
-Result<Fd> Allocation::duplicate() const {
-  const CurrentContext context(device_);
-  MEMSPAN_PASS(context.status());
-  return descriptor_of(device_, handle_);
-}
-
-Result<std::unique_ptr<Range>> Range::make(const Device& device, std::size_t bytes) {
-  const CurrentContext context(device);
-  MEMSPAN_PASS(context.status());
-  bytes = align_up(bytes, kDeviceGranularity);
-  DevicePtr base = 0;
-  MEMSPAN_PASS(
-      from_cuda(fmt::format("reserving {} of addresses", format_size(bytes)),
-                device.functions->address_reserve(&base, bytes, kDeviceGranularity, 0, 0)));
-  return std::unique_ptr<Range>(new Range(device, base, bytes, bytes));
-}
-
-Result<std::unique_ptr<Range>> Range::make_at(const Device& device, std::size_t bytes,
-                                              void* wanted) {
-  const CurrentContext context(device);
-  MEMSPAN_PASS(context.status());
-  const Functions& cuda = *device.functions;
-  const std::size_t taken = align_up(bytes, kDeviceAddressStep);
-  const auto place = reinterpret_cast<DevicePtr>(wanted);
-  DevicePtr base = 0;
-  const Status made =
-      from_cuda(fmt::format("reserving {} of addresses at {:#x}", format_size(taken), place),
-                cuda.address_reserve(&base, taken, kDeviceGranularity, place, 0));
-  // If the addresses are in use, the driver may refuse or reserve another place.
-  if (!made.is_ok()) return Status(Code::kUnavailable, made.message());
-  if (base != place) {
-    cuda.address_free(base, taken);
-    return Status(Code::kUnavailable,
-                  fmt::format("the CUDA driver cannot reserve the addresses {:#x} to {:#x} here",
-                              place, place + taken));
+class Allocation final : public DeviceMemory {
+ public:
+  Allocation(const Device& device, AllocationHandle handle, std::size_t bytes)
+      : device_(device), handle_(handle), bytes_(bytes) {}
+  ~Allocation() override {
+    const CurrentContext context(device_);
+    if (context.status().is_ok()) device_.functions->allocation_release(handle_);
   }
-  return std::unique_ptr<Range>(
-      new Range(device, base, align_up(bytes, kDeviceGranularity), taken));
-}
+  Allocation(const Allocation&) = delete;
+  Allocation& operator=(const Allocation&) = delete;
 
-Range::~Range() {
-  const CurrentContext context(device_);
-  if (!context.status().is_ok()) return;
-  for (const auto& [at, bytes] : mapped_) device_.functions->unmap(base_ + at, bytes);
-  device_.functions->address_free(base_, taken_);
-}
+  std::size_t bytes() const override { return bytes_; }
+  Result<Fd> duplicate() const override {
+    const CurrentContext context(device_);
+    MEMSPAN_PASS(context.status());
+    return descriptor_of(device_, handle_);
+  }
+  AllocationHandle handle() const { return handle_; }
+
+ private:
+  const Device device_;
+  const AllocationHandle handle_;
+  const std::size_t bytes_;
+};
+
+class Range final : public DeviceRange {
+ public:
+  Range(const Device& device, DevicePtr base, std::size_t bytes, std::size_t taken)
+      : device_(device), base_(base), bytes_(bytes), taken_(taken) {}
+  ~Range() override {
+    const CurrentContext context(device_);
+    if (!context.status().is_ok()) return;
+    for (const auto& [at, bytes] : mapped_) device_.functions->unmap(base_ + at, bytes);
+    device_.functions->address_free(base_, taken_);
+  }
+  Range(const Range&) = delete;
+  Range& operator=(const Range&) = delete;
+
+  std::byte* base() const override { return reinterpret_cast<std::byte*>(base_); }
+  std::size_t bytes() const override { return bytes_; }
+  Status map(std::size_t at, const DeviceMemory& memory, std::size_t bytes) override;
+  Status unmap(std::size_t at, std::size_t bytes) override;
+
+ private:
+  const Device device_;
+  const DevicePtr base_;
+  const std::size_t bytes_;
+  const std::size_t taken_;                    // addresses, in whole steps of the driver
+  std::map<std::size_t, std::size_t> mapped_;  // offset, bytes: the driver unmaps whole mappings
+};
 
 Status Range::map(std::size_t at, const DeviceMemory& memory, std::size_t bytes) {
   bytes = align_up(bytes, kDeviceGranularity);
@@ -197,6 +132,104 @@ Status Range::unmap(std::size_t at, std::size_t bytes) {
     one = mapped_.erase(one);
   }
   return first;
+}
+
+Status too_little(const Device& device, std::size_t bytes, const Status& why) {
+  std::size_t free = 0, total = 0;
+  device.functions->memory_info(&free, &total);
+  return {Code::kOutOfMemory,
+          fmt::format("{} ({} bytes) of memory of CUDA device {} are wanted, {} of {} are free: {}",
+                      format_size(bytes), bytes, device.ordinal, format_size(free),
+                      format_size(total), why.message())};
+}
+
+}  // namespace
+
+Status check_granularity(const Device& device) {
+  const AllocationProperties properties = properties_of(device);
+  std::size_t bytes = 0;
+  MEMSPAN_PASS(
+      from_cuda(fmt::format("asking CUDA device {} for the size of its pages", device.ordinal),
+                device.functions->allocation_granularity(&bytes, &properties, kLeastGranularity)));
+  if (bytes != 0 && kDeviceGranularity % bytes == 0) return Status::ok();
+  return {Code::kNotSupported, fmt::format("CUDA device {} allocates in steps of {} bytes, allowed "
+                                           "are divisors of {}",
+                                           device.ordinal, bytes, kDeviceGranularity)};
+}
+
+Result<Fd> descriptor_of(const Device& device, AllocationHandle handle) {
+  int descriptor = -1;
+  MEMSPAN_PASS(from_cuda("making a descriptor of a CUDA device's memory",
+                         device.functions->export_handle(&descriptor, handle, kFileDescriptor, 0)));
+  // Otherwise a program that this process starts would hold the memory.
+  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  return Fd(descriptor);
+}
+
+Result<std::unique_ptr<DeviceMemory>> allocate(const Device& device, std::size_t bytes) {
+  const CurrentContext context(device);
+  MEMSPAN_PASS(context.status());
+  if (bytes > SIZE_MAX - kDeviceGranularity)
+    return Status(Code::kOutOfMemory, fmt::format("{} bytes are more than any device has", bytes));
+  bytes = align_up(bytes, kDeviceGranularity);
+  const AllocationProperties properties = properties_of(device);
+  AllocationHandle handle = 0;
+  const Status made =
+      from_cuda("making memory of a CUDA device",
+                device.functions->allocation_create(&handle, bytes, &properties, 0));
+  if (made.code() == Code::kOutOfMemory) return too_little(device, bytes, made);
+  MEMSPAN_PASS(made);
+  std::unique_ptr<DeviceMemory> allocation(new Allocation(device, handle, bytes));
+  MEMSPAN_PASS(clear(device, handle, bytes));
+  return allocation;
+}
+
+// The driver keeps what it needs of the descriptor.
+Result<std::unique_ptr<DeviceMemory>> adopt(const Device& device, Fd descriptor) {
+  const CurrentContext context(device);
+  MEMSPAN_PASS(context.status());
+  AllocationHandle handle = 0;
+  const auto number = static_cast<std::uintptr_t>(descriptor.get());
+  MEMSPAN_PASS(from_cuda("taking over memory of a CUDA device",
+                         device.functions->import_handle(
+                             &handle,
+                             reinterpret_cast<void*>(number),  // NOLINT: the driver's convention
+                             kFileDescriptor)));
+  return std::unique_ptr<DeviceMemory>(new Allocation(device, handle, SIZE_MAX));
+}
+
+Result<std::unique_ptr<DeviceRange>> reserve(const Device& device, std::size_t bytes) {
+  const CurrentContext context(device);
+  MEMSPAN_PASS(context.status());
+  bytes = align_up(bytes, kDeviceGranularity);
+  DevicePtr base = 0;
+  MEMSPAN_PASS(
+      from_cuda(fmt::format("reserving {} of addresses", format_size(bytes)),
+                device.functions->address_reserve(&base, bytes, kDeviceGranularity, 0, 0)));
+  return std::unique_ptr<DeviceRange>(new Range(device, base, bytes, bytes));
+}
+
+Result<std::unique_ptr<DeviceRange>> reserve_at(const Device& device, std::size_t bytes,
+                                                void* wanted) {
+  const CurrentContext context(device);
+  MEMSPAN_PASS(context.status());
+  const Functions& cuda = *device.functions;
+  const std::size_t taken = align_up(bytes, kDeviceAddressStep);
+  const auto place = reinterpret_cast<DevicePtr>(wanted);
+  DevicePtr base = 0;
+  const Status made =
+      from_cuda(fmt::format("reserving {} of addresses at {:#x}", format_size(taken), place),
+                cuda.address_reserve(&base, taken, kDeviceGranularity, place, 0));
+  // If the addresses are in use, the driver may refuse or reserve another place.
+  if (!made.is_ok()) return Status(Code::kUnavailable, made.message());
+  if (base != place) {
+    cuda.address_free(base, taken);
+    return Status(Code::kUnavailable,
+                  fmt::format("the CUDA driver cannot reserve the addresses {:#x} to {:#x} here",
+                              place, place + taken));
+  }
+  return std::unique_ptr<DeviceRange>(
+      new Range(device, base, align_up(bytes, kDeviceGranularity), taken));
 }
 
 }  // namespace memspan::cuda

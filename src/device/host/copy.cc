@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
-#include <algorithm>
-#include <array>
 #include <bit>
 
 #include "core/cpu.h"

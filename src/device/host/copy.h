@@ -5,8 +5,6 @@
 // vectors.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <span>
 #include <vector>

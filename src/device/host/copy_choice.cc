@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/host/copy_choice.h"
 
-#include <algorithm>
-
 namespace memspan {
 namespace {
 

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <sched.h>
 
-#include <algorithm>
-
 #include "core/cpu.h"
 #include "core/thread.h"
 #include "device/stream.h"

@@ -10,7 +10,6 @@
 #include <deque>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <thread>
 #include <vector>
 

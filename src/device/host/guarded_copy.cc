@@ -9,6 +9,8 @@
 
 #include <atomic>
 
+#include "core/pages.h"
+
 namespace memspan {
 namespace {
 
@@ -145,6 +147,26 @@ std::optional<CopyFault> run_guarded(void (*copy)(void* state), void* state) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
   current = nullptr;
   return std::nullopt;
+}
+
+std::optional<CopyFault> find_fault(std::byte* begin, std::uint64_t bytes, MemoryAccess access) {
+  const auto touch = [access](std::byte* at) {
+    auto* const byte = reinterpret_cast<unsigned char*>(at);
+    if (access == MemoryAccess::kWrite) {
+      unsigned char nothing = 0;
+      asm volatile("" : "+r"(nothing));  // a compiler that knows the value would load only
+      __atomic_fetch_or(byte, nothing, __ATOMIC_RELAXED);  // others may write there
+    } else {
+      static_cast<void>(__atomic_load_n(byte, __ATOMIC_RELAXED));
+    }
+  };
+  const auto touch_all = [&] {
+    const std::uint64_t page = page_size();
+    touch(begin);
+    std::byte* const aligned = begin + (page - reinterpret_cast<std::uint64_t>(begin) % page);
+    for (std::byte* at = aligned; at < begin + bytes; at += page) touch(at);
+  };
+  return run_guarded(touch_all);
 }
 
 }  // namespace memspan

@@ -42,4 +42,10 @@ std::optional<CopyFault> run_guarded(Copy& copy) {
                      const_cast<void*>(static_cast<const volatile void*>(std::addressof(copy))));
 }
 
+// Finds missing memory of this process before an access that cannot report whose mistake it is,
+// such as that of a carrier. Touches every page and changes nothing. Returns the fault that a copy
+// would meet, if any.
+enum class MemoryAccess { kRead, kWrite };
+std::optional<CopyFault> find_fault(std::byte* begin, std::uint64_t bytes, MemoryAccess access);
+
 }  // namespace memspan

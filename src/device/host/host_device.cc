@@ -23,44 +23,9 @@ class HostDevice final : public Device {
     return memory_of(Pages::adopt(std::move(descriptor)));
   }
 
-  Result<std::shared_ptr<std::byte>> allocate_mapped(std::size_t /*bytes*/,
-                                                     const char* /*label*/) override {
-    return Status(Code::kNotSupported, "memory of the host is mapped by reservations");
-  }
-  std::shared_ptr<const void> hold(const void* /*pointer*/) override { return nullptr; }
-
-  bool owns(const void* /*pointer*/) const override { return false; }
-  Result<SharedPointer> share_pointer(const void* /*pointer*/, std::size_t /*bytes*/) override {
-    return Status(Code::kNotSupported, "memory of the host is shared by pages");
-  }
-  Result<OpenedPointer> open_pointer(SharedPointer /*shared*/) override {
-    return Status(Code::kNotSupported, "memory of the host is shared by pages");
-  }
   Status copy(void* to, const void* from, std::size_t bytes) override {
     copy_bytes(to, from, bytes);
     return Status::ok();
-  }
-  Status begin_copy(void* /*to*/, const void* /*from*/, std::size_t /*bytes*/,
-                    void* /*stream*/) override {
-    return {Code::kNotSupported, "the streams of the host are device/stream.h"};
-  }
-  Status begin_read(const void* /*from*/, std::size_t /*bytes*/, PartCall /*use*/,
-                    void* /*stream*/) override {
-    return {Code::kNotSupported, "the streams of the host are device/stream.h"};
-  }
-  Status begin_write(void* /*to*/, std::size_t /*bytes*/, PartCall /*fill*/,
-                     void* /*stream*/) override {
-    return {Code::kNotSupported, "the streams of the host are device/stream.h"};
-  }
-  Status begin_wait(const void* /*word*/, std::uint32_t /*value*/, WaitFor /*what*/,
-                    void* /*stream*/) override {
-    return {Code::kNotSupported, "the streams of the host are device/stream.h"};
-  }
-  Status begin_call(std::function<void()> /*call*/, void* /*stream*/) override {
-    return {Code::kNotSupported, "the streams of the host are device/stream.h"};
-  }
-  Status keep(std::shared_ptr<const void> /*what*/, void* /*stream*/) override {
-    return {Code::kNotSupported, "the streams of the host are device/stream.h"};
   }
 
  private:

@@ -3,8 +3,6 @@
 // (device/reservation.h).
 #pragma once
 
-#include <utility>
-
 #include "core/pages.h"
 #include "device/memory.h"
 #include "device/reservation.h"

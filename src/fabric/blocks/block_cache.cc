@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/blocks/block_cache.h"
 
-#include <fmt/format.h>
+#include <bit>
 
-#include <algorithm>
-
-#include "fabric/blocks/remote_share.h"
 #include "fabric/pool_copy.h"
 
 namespace memspan::blocks {
@@ -72,13 +69,139 @@ Status copy_entry(Pool& pool, std::byte* slot, const Pieces& pieces, Direction d
   return copier.finish();
 }
 
-Result<std::unique_ptr<BlockCache>> BlockCache::create(Pool& pool, std::uint32_t sections) {
-  const std::uint64_t bytes = pool.contribution(RangeKind::kHost).bytes;
-  if (bytes > 0)
-    MEMSPAN_PASS(
-        BlockShare::format(pool.windows(RangeKind::kHost).begin_of(pool.rank()), bytes, sections));
-  return std::unique_ptr<BlockCache>(new BlockCache(pool));
+namespace {
+
+// ---- the share of a member on another host
+
+// It is found and read by copies of the pool, and never written to.
+//
+//   header ──► cells of the keys ──► descriptors that may be theirs ──► bytes ──► descriptor again
+//
+// Each arrow is a round trip. It serves all keys, except for the last two, which serve one entry.
+// The state word of an entry that was evicted in between differs in the end.
+
+// Bytes of an atomic that came by a copy.
+template <typename T>
+T loaded(const std::atomic<T>& copied) {
+  return copied.load(std::memory_order_relaxed);
 }
+
+// The header is from another process and is used for addresses, so it must be plausible.
+bool is_plausible(const Header& header, std::uint64_t most) {
+  return loaded(header.magic) == kMagic && header.bytes <= most && header.bytes >= kHeaderBytes &&
+         std::has_single_bit(header.cells) && header.cells >= kWindow &&
+         header.cells <= header.bytes / sizeof(std::uint64_t) && header.sections >= 1 &&
+         header.sections <= kMostSections && header.sections_at <= header.bytes &&
+         header.section_bytes <= (header.bytes - header.sections_at) / header.sections;
+}
+
+struct Candidate {
+  std::size_t key = 0;
+  SectionGeometry geometry = {};
+  std::byte* section = nullptr;
+  std::uint64_t index = 0;
+};
+
+// A value: an entry at the moment when it was seen, by addresses of the pool.
+struct RemoteEntry {
+  const std::byte* descriptor = nullptr;
+  std::byte* data = nullptr;
+  Word word = {};
+  std::uint64_t bytes = 0;
+};
+
+// One thread at a time. The pool must outlive it.
+class RemoteShare {
+ public:
+  RemoteShare(Pool& pool, std::uint32_t rank, Duration limit)
+      : pool_(pool), base_(pool.windows(RangeKind::kHost).begin_of(rank)), limit_(limit) {}
+
+  // The entries of keys that are ready; none for others, and when the member has no share. Fails as
+  // copies of the pool.
+  Result<std::vector<std::optional<RemoteEntry>>> find(std::span<const Key> keys) {
+    std::vector<std::optional<RemoteEntry>> entries(keys.size());
+    Header header;
+    MEMSPAN_PASS(fetch(std::array{Wanted{base_, &header, sizeof header}}));
+    if (!is_plausible(header, pool_.windows(RangeKind::kHost).stride())) return entries;
+
+    using Window = std::array<std::uint64_t, kWindow>;
+    std::vector<Window> windows(keys.size());
+    std::vector<Wanted> wanted;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const std::uint64_t first = keys[i].hash() & (header.cells - kWindow);
+      wanted.push_back({base_ + kHeaderBytes + first * sizeof(std::uint64_t), windows[i].data(),
+                        sizeof(Window)});
+    }
+    MEMSPAN_PASS(fetch(wanted));
+
+    std::vector<Candidate> candidates;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const std::uint64_t fingerprint = cell_of(keys[i].hash(), 0, 0) >> 32;
+      for (const std::uint64_t cell : windows[i]) {
+        const std::uint64_t section = (cell & 0xffff'ffff) >> kIndexBits;
+        const std::uint64_t index = cell & ((std::uint64_t{1} << kIndexBits) - 1);
+        if (cell >> 32 != fingerprint || section >= header.sections) continue;
+        const SectionGeometry geometry =
+            geometry_of(header.section_bytes, loaded(header.section[section].slot_bytes));
+        if (index >= geometry.slots) continue;
+        candidates.push_back(
+            {i, geometry, base_ + header.sections_at + section * header.section_bytes, index});
+      }
+    }
+    if (candidates.empty()) return entries;
+    std::vector<Descriptor> descriptors(candidates.size());
+    wanted.clear();
+    for (std::size_t i = 0; i < candidates.size(); ++i)
+      wanted.push_back({candidates[i].section + candidates[i].index * sizeof(Descriptor),
+                        &descriptors[i], sizeof(Descriptor)});
+    MEMSPAN_PASS(fetch(wanted));
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      const Candidate& candidate = candidates[i];
+      Key key;
+      for (std::size_t word = 0; word < key.words.size(); ++word)
+        key.words[word] = loaded(descriptors[i].key[word]);
+      const Word word{loaded(descriptors[i].word)};
+      const std::uint64_t bytes = loaded(descriptors[i].bytes);
+      if (word.state() != State::kReady || key != keys[candidate.key] ||
+          bytes > candidate.geometry.slot_bytes)
+        continue;
+      entries[candidate.key] = RemoteEntry{.descriptor = wanted[i].from,
+                                           .data = candidate.section + candidate.geometry.slots_at +
+                                                   candidate.index * candidate.geometry.slot_bytes,
+                                           .word = word,
+                                           .bytes = bytes};
+    }
+    return entries;
+  }
+  // False if the entry has been evicted.
+  Result<bool> read(const RemoteEntry& entry, const Pieces& to) {
+    MEMSPAN_PASS(copy_entry(pool_, entry.data, to, Direction::kFromSlot, limit_));
+    std::uint64_t word = 0;
+    static_assert(offsetof(Descriptor, word) == 0);
+    MEMSPAN_PASS(fetch(std::array{Wanted{entry.descriptor, &word, sizeof word}}));
+    return word == entry.word.bits;
+  }
+
+ private:
+  struct Wanted {
+    const std::byte* from;
+    void* to;
+    std::uint64_t bytes;
+  };
+  Status fetch(std::span<const Wanted> wanted) {
+    std::uint64_t bytes = 0;
+    for (const Wanted& each : wanted) bytes += each.bytes;
+    PoolCopier copier(pool_, {CopyEnd::kPool, CopyEnd::kLocal}, limit_, bytes);
+    for (const Wanted& each : wanted) MEMSPAN_PASS(copier.copy({each.from, each.to, each.bytes}));
+    return copier.finish();
+  }
+
+  Pool& pool_;
+  std::byte* const base_;
+  const Duration limit_;
+};
+
+}  // namespace
 
 template <typename Action>
 bool BlockCache::any_share(Action action) {
@@ -88,12 +211,6 @@ bool BlockCache::any_share(Action action) {
     if (share && action(*share, rank)) return true;
   }
   return false;
-}
-
-bool BlockCache::may_ask(std::uint32_t rank) const {
-  return rank != pool_.rank() && pool_.is_remote(rank) &&
-         Clock::now().time_since_epoch().count() >=
-             asked_again_[rank].load(std::memory_order_relaxed);
 }
 
 void BlockCache::suspend(std::uint32_t rank) {
@@ -156,55 +273,40 @@ std::vector<std::uint32_t> BlockCache::shares_for(const Key& key) {
 }
 
 // The copy holds the window once more. A claim in a share whose owner ends now is lost with it.
-std::optional<BlockCache::Claimed> BlockCache::claim_in(std::uint32_t rank, const Key& key,
-                                                        std::uint64_t bytes, Room room) {
-  RankWindows& windows = pool_.windows(RangeKind::kHost);
-  const std::uint64_t mapped = pool_.hold(windows, rank);
-  if (mapped == 0) return std::nullopt;
-  std::uint64_t evicted = 0;
-  std::optional<Seen> seen;
-  if (auto share = BlockShare::open(windows.begin_of(rank), mapped))
-    seen = share->claim(key, bytes, room, evicted);
-  add(counters_.evicted, evicted);
-  if (seen) return Claimed{*seen, rank};
-  pool_.release(windows, rank);
-  return std::nullopt;
-}
-
-std::optional<BlockCache::Claimed> BlockCache::claim(const Key& key, std::uint64_t bytes) {
-  const auto ranks = shares_for(key);
-  for (const Room room : {Room::kUntouched, Room::kAny})
-    for (const std::uint32_t rank : ranks)
-      if (const auto claimed = claim_in(rank, key, bytes, room)) return claimed;
-  return std::nullopt;
-}
-
 Result<Outcome> BlockCache::put_one(const Key& key, const Pieces& from, std::uint64_t bytes) {
   if (any_share(
           [&](const BlockShare& share, std::uint32_t) { return share.find(key).has_value(); }))
     return Outcome::kPresent;
-  const auto claimed = claim(key, bytes);
-  if (!claimed) return Outcome::kNoRoom;
-  RankWindows& windows = pool_.windows(RangeKind::kHost);
-  const Status status = copy_entry(pool_, claimed->seen.data, from, Direction::kToSlot, kPatience);
-  auto share = BlockShare::open(windows.begin_of(claimed->rank), windows.stride());
-  if (share && status.is_ok()) share->publish(claimed->seen);
-  if (share && !status.is_ok()) share->abandon(claimed->seen);
-  pool_.release(windows, claimed->rank);
-  if (status.is_ok()) return Outcome::kDone;
-  return is_callers(status) ? Result<Outcome>(status) : Outcome::kNoRoom;
+  const auto ranks = shares_for(key);
+  for (const Room room : {Room::kUntouched, Room::kAny})
+    for (const std::uint32_t rank : ranks) {
+      const HeldWindow held(pool_, rank);
+      auto share = held.share();
+      if (!share) continue;
+      std::uint64_t evicted = 0;
+      const auto claimed = share->claim(key, bytes, room, evicted);
+      add(counters_.evicted, evicted);
+      if (!claimed) continue;
+      const Status status = copy_entry(pool_, claimed->data, from, Direction::kToSlot, kPatience);
+      if (status.is_ok())
+        share->publish(*claimed);
+      else
+        share->abandon(*claimed);
+      if (status.is_ok()) return Outcome::kDone;
+      return is_callers(status) ? Result<Outcome>(status) : Outcome::kNoRoom;
+    }
+  return Outcome::kNoRoom;
 }
 
 Status BlockCache::put(std::span<const Key> keys, const Pieces& from, std::span<Outcome> outcomes) {
   std::fill(outcomes.begin(), outcomes.end(), Outcome::kNoRoom);
   const std::uint64_t bytes = from.bytes();
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    auto outcome = put_one(keys[i], from.at(i), bytes);
-    if (!outcome.is_ok()) return outcome.status().annotate(fmt::format("key {}", i));
-    outcomes[i] = *outcome;
-    if (*outcome == Outcome::kPresent) add(counters_.present);
-    if (*outcome == Outcome::kNoRoom) add(counters_.no_room);
-    if (*outcome != Outcome::kDone) continue;
+    MEMSPAN_TRY_ASSIGN(auto outcome, put_one(keys[i], from.at(i), bytes), fmt::format("key {}", i));
+    outcomes[i] = outcome;
+    if (outcome == Outcome::kPresent) add(counters_.present);
+    if (outcome == Outcome::kNoRoom) add(counters_.no_room);
+    if (outcome != Outcome::kDone) continue;
     add(counters_.put);
     add(counters_.put_bytes, bytes);
   }
@@ -265,8 +367,7 @@ Status BlockCache::get_far(std::span<const Key> keys, const Pieces& to,
       if (!*is_read) continue;
       outcomes[places[i]] = Outcome::kDone;
       add(counters_.got_remote);
-      auto kept = put_one(left[i], pieces, bytes);
-      if (!kept.is_ok()) return kept.status();
+      MEMSPAN_PASS(put_one(left[i], pieces, bytes).status());
     }
   }
   return Status::ok();

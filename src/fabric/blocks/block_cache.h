@@ -2,20 +2,10 @@
 // Entries by key in the shares of a pool's members: choice of the share, lookups and copies
 // (docs/design/0022-kv-pool.md). block_share.h has the inside of a share.
 //
-// A share is used only while its window is held (rank_windows.h), so that it stays mapped if its
+// A share is used only while its window is held (pool.h), so that it stays mapped if its
 // owner leaves or dies.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <span>
-#include <vector>
-
-#include "core/clock.h"
-#include "core/status.h"
 #include "fabric/blocks/block_share.h"
 #include "fabric/pool.h"
 
@@ -47,9 +37,13 @@ class BlockCache {
  public:
   // Makes the share of this process. The pool must outlive it. As BlockShare::format(); a process
   // that gives no memory has no share.
-  static Result<std::unique_ptr<BlockCache>> create(Pool& pool, std::uint32_t sections);
-  BlockCache(const BlockCache&) = delete;
-  BlockCache& operator=(const BlockCache&) = delete;
+  static Result<std::unique_ptr<BlockCache>> create(Pool& pool, std::uint32_t sections) {
+    const std::uint64_t bytes = pool.contribution(RangeKind::kHost).bytes;
+    if (bytes > 0)
+      MEMSPAN_PASS(BlockShare::format(pool.windows(RangeKind::kHost).begin_of(pool.rank()), bytes,
+                                      sections));
+    return std::unique_ptr<BlockCache>(new BlockCache(pool));
+  }
 
   // Writes the size of each key's entry to `bytes`, 0 for a missing one.
   void lookup(std::span<const Key> keys, std::span<std::uint64_t> bytes);
@@ -73,16 +67,12 @@ class BlockCache {
   Result<Outcome> put_one(const Key& key, const Pieces& from, std::uint64_t bytes);
   Result<Outcome> get_near(const Key& key, const Pieces& to, std::uint64_t bytes);
   Status get_far(std::span<const Key> keys, const Pieces& to, std::span<Outcome> outcomes);
-  // A claimed slot and the rank whose window is held for it.
-  struct Claimed {
-    Seen seen;
-    std::uint32_t rank = 0;
-  };
-  std::optional<Claimed> claim(const Key& key, std::uint64_t bytes);
-  std::optional<Claimed> claim_in(std::uint32_t rank, const Key& key, std::uint64_t bytes,
-                                  Room room);
   std::vector<std::uint32_t> shares_for(const Key& key);
-  bool may_ask(std::uint32_t rank) const;
+  bool may_ask(std::uint32_t rank) const {
+    return rank != pool_.rank() && pool_.is_remote(rank) &&
+           Clock::now().time_since_epoch().count() >=
+               asked_again_[rank].load(std::memory_order_relaxed);
+  }
   void suspend(std::uint32_t rank);
 
   Pool& pool_;

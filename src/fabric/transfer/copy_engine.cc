@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/copy_engine.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cstring>
 #include <tuple>
-#include <utility>
 
 #include "device/host/copy.h"
-#include "device/host/find_fault.h"
 #include "device/host/guarded_copy.h"
 
 namespace memspan::transfer {
@@ -59,6 +54,8 @@ struct MappedPieces {
   }
 };
 
+constexpr Duration kFetchPatience = std::chrono::seconds(5);
+
 }  // namespace
 
 std::optional<CopyFault> copy_mapped(Direction direction, const Piece& piece, std::byte* mapped) {
@@ -81,18 +78,16 @@ Status CopyEngine::move(Quantum quantum) {
   else
     cursor_ = reached;
   const bool is_stale = remote_ != nullptr && std::exchange(remote_->is_stale, false);
-  if (std::exchange(begins_link_, false) || is_stale) return look_up_again();
+  if (std::exchange(begins_link_, false) || is_stale) {
+    // Memory that was registered again since then is another region.
+    peer_.forget_extents();
+    resolved_.is_missing = true;
+    resolved_.wanted_pieces.clear();
+    return Status::ok();
+  }
   MEMSPAN_PASS(status);
   // A peer that ended during the move has not got all of it.
   return check_peer();
-}
-
-// Memory that was registered again since then is another region.
-Status CopyEngine::look_up_again() {
-  peer_.forget_extents();
-  resolved_.is_missing = true;
-  resolved_.wanted_pieces.clear();
-  return Status::ok();
 }
 
 Status CopyEngine::move_all() {
@@ -111,12 +106,6 @@ Status CopyEngine::fetch() {
   Piece piece;
   pieces_.fill(cursor_.piece, {&piece, 1});
   return peer_.refusal(piece, cursor_.piece);
-}
-
-// The peer may be destroyed at any time; from then on nothing of it is touched.
-Status CopyEngine::check_peer() {
-  if (peer_.is_open() || peer_.is_live()) return Status::ok();
-  return peer_.why_not_live();
 }
 
 Status CopyEngine::move_block(Quantum& quantum) {
@@ -298,6 +287,75 @@ Status CopyEngine::flush() {
   if (status.code() == Code::kAuth || status.code() == Code::kNotSupported)
     begins_link_ = peer_.use_link(status);
   return name_loss(status);
+}
+
+namespace {
+
+Status resolve_all(Peer& peer, std::span<const Piece> block, std::uint64_t first,
+                   ResolvedPieces& resolved) {
+  while (true) {
+    if (!peer.is_open() && !peer.is_live()) return peer.why_not_live();
+    peer.resolve(block, resolved);
+    if (resolved.is_refused && resolved.count < block.size())
+      return peer.refusal(block[resolved.count], first + resolved.count);
+    if (!resolved.is_missing) return Status::ok();
+    const Status fetched = peer.fetch(resolved, Deadline::after(kFetchPatience));
+    if (fetched.code() == Code::kNotFound)
+      return peer.refusal(block[resolved.count], first + resolved.count);
+    MEMSPAN_PASS(fetched);
+  }
+}
+
+Status submit_piece(Direction direction, const DeviceStream& stream, const Piece& piece,
+                    std::byte* mapped) {
+  Device& device = *stream.device;
+  const bool is_local = device.owns(piece.local);
+  if (mapped != nullptr && (is_local || device.owns(mapped))) {
+    const bool is_write = direction == Direction::kWrite;
+    const std::array held{device.hold(piece.local), device.hold(mapped)};
+    MEMSPAN_PASS(device.begin_copy(is_write ? mapped : piece.local, is_write ? piece.local : mapped,
+                                   piece.bytes, stream.stream));
+    for (const auto& end : held)
+      if (end != nullptr) MEMSPAN_PASS(device.keep(end, stream.stream));
+    return Status::ok();
+  }
+  if (!is_local)
+    return device.begin_call([move = stream.move, list = PieceList({piece})] { move(list); },
+                             stream.stream);
+  auto held = device.hold(piece.local);  // also when it is freed before
+  const auto move_part = [move = stream.move, remote = piece.remote](
+                             std::byte* part, std::size_t at, std::size_t bytes) {
+    move(PieceList({Piece{part, remote + at, bytes}}));
+  };
+  MEMSPAN_PASS(direction == Direction::kWrite
+                   ? device.begin_read(piece.local, piece.bytes, move_part, stream.stream)
+                   : device.begin_write(piece.local, piece.bytes, move_part, stream.stream));
+  return held == nullptr ? Status::ok() : device.keep(std::move(held), stream.stream);
+}
+
+}  // namespace
+
+Status submit_to_stream(Peer& peer, Direction direction, const Pieces& pieces,
+                        const DeviceStream& stream) {
+  std::array<Piece, ResolvedPieces::kMost> places;
+  ResolvedPieces resolved;
+  for (std::uint64_t first = 0; first < pieces.count(); first += resolved.count) {
+    const std::span<Piece> block(places.data(),
+                                 std::min<std::uint64_t>(places.size(), pieces.count() - first));
+    pieces.fill(first, block);
+    MEMSPAN_PASS(resolve_all(peer, block, first, resolved));
+    Status status;
+    for (std::size_t i = 0; i < resolved.count && status.is_ok(); ++i)
+      status = submit_piece(direction, stream, block[i],
+                            resolved.link == nullptr ? resolved.mapped[i] : nullptr);
+    // Mapped memory stays until the stream is done with it, also after a failure.
+    if (resolved.held != nullptr) {
+      const Status kept = stream.device->keep(resolved.held, stream.stream);
+      if (status.is_ok()) status = kept;
+    }
+    MEMSPAN_PASS(status);
+  }
+  return Status::ok();
 }
 
 }  // namespace memspan::transfer

@@ -3,17 +3,8 @@
 // it is another process of this host and the kernel allows it, else by a link.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <memory>
-#include <optional>
-#include <span>
-#include <vector>
-
-#include "core/status.h"
 #include "device/host/guarded_copy.h"
-#include "fabric/transfer/peer.h"
-#include "fabric/transfer/pieces.h"
+#include "fabric/transfer/peers.h"
 #include "transport/cma/vector_copy.h"
 
 namespace memspan::transfer {
@@ -87,9 +78,12 @@ class CopyEngine {
   Status name_loss(const Status& status);
   Status flush();
   Status flush_remote();
-  Status look_up_again();
   Status add_remote(const Piece& piece, const RegionExtent& extent);
-  Status check_peer();
+  // The peer may be destroyed at any time; from then on nothing of it is touched.
+  Status check_peer() {
+    if (peer_.is_open() || peer_.is_live()) return Status::ok();
+    return peer_.why_not_live();
+  }
 
   Peer& peer_;
   Device* const device_;
@@ -104,5 +98,30 @@ class CopyEngine {
   std::unique_ptr<RemoteMoves> remote_;  // once there was a piece for a link
   std::array<Piece, ResolvedPieces::kMost> block_;
 };
+
+// A transfer as work of a device's own stream (a cudaStream_t), piece by piece in its order:
+//
+//   one end is device memory, both are mapped here    one copy of the stream
+//   the local end is, the other one is not mapped     the device's copies in parts, and calls that
+//                                                     move each part
+//   no end is device memory                           a call that moves it
+//
+// A thread of the driver makes the calls. It may not use the device in them, so they move memory of
+// the host.
+
+// The stream that gets the work. A value.
+struct DeviceStream {
+  Device* device = nullptr;
+  void* stream = nullptr;
+  // Moves memory of the host, and reports a failure. Called when the stream reaches it, perhaps
+  // after the endpoint's end.
+  std::function<void(const PieceList&)> move;
+};
+
+// Submits a transfer. Memory that the peer has not registered, or that cannot be opened here, is
+// refused at once, and then no piece of its block is submitted. Local memory must stay until the
+// stream has used it.
+Status submit_to_stream(Peer& peer, Direction direction, const Pieces& pieces,
+                        const DeviceStream& stream);
 
 }  // namespace memspan::transfer

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/endpoint_record.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <array>
+#include <charconv>
 
 #include "core/bytes.h"
 
@@ -10,18 +14,50 @@ namespace {
 
 constexpr std::uint8_t kRecordFormat = 4;
 
+constexpr std::size_t kMostHostBytes = 253;              // of a name in DNS
+constexpr std::size_t kMostBytes = kMostHostBytes + 11;  // a colon, a port, and some zeros
+
+// Empty if it is not an address of that family.
+std::string normal_address(int family, const std::string& text) {
+  unsigned char bytes[sizeof(in6_addr)];
+  char normal[INET6_ADDRSTRLEN];
+  if (inet_pton(family, text.c_str(), bytes) != 1 ||
+      inet_ntop(family, bytes, normal, sizeof normal) == nullptr)
+    return "";
+  return normal;
+}
+
+bool is_letter(char each) {
+  return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z');
+}
+bool is_digit(char each) {
+  return each >= '0' && each <= '9';
+}
+
+// A host's name, in small letters; empty if it is invalid. The last part has a letter, so that an
+// address with a mistake is not taken for a name.
+std::string normal_host(std::string_view text) {
+  if (text.size() > kMostHostBytes) return "";
+  std::string normal;
+  bool has_letter = false;
+  for (std::size_t i = 0; i <= text.size(); ++i) {
+    const bool ends_part = i == text.size() || text[i] == '.';
+    if (ends_part && (normal.empty() || normal.back() == '.' || normal.back() == '-')) return "";
+    if (i == text.size()) break;
+    if (text[i] == '-' && (normal.empty() || normal.back() == '.')) return "";
+    if (!ends_part && text[i] != '-' && text[i] != '_' && !is_letter(text[i]) && !is_digit(text[i]))
+      return "";
+    has_letter = is_letter(text[i]) || (has_letter && !ends_part);
+    normal += is_letter(text[i]) ? static_cast<char>(text[i] | 0x20) : text[i];
+  }
+  return has_letter ? normal : "";
+}
+
 }  // namespace
 
 std::string_view role_name(Role role) {
-  switch (role) {
-    case Role::kSender:
-      return "SENDER";
-    case Role::kReceiver:
-      return "RECEIVER";
-    case Role::kBoth:
-      return "BOTH";
-  }
-  return "UNKNOWN";
+  constexpr std::array<std::string_view, 4> kNames{"UNKNOWN", "SENDER", "RECEIVER", "BOTH"};
+  return kNames[static_cast<std::size_t>(role) % kNames.size()];
 }
 
 bool may_reach(Role from, Role to) {
@@ -73,6 +109,32 @@ Result<EndpointRecord> decode_record(std::string_view bytes) {
     return Status(Code::kInvalidArgument, "an endpoint's record at the store is damaged");
   record.role = static_cast<Role>(role);
   return record;
+}
+
+Result<std::string> normal_name(std::string_view text) {
+  const Status wrong(Code::kInvalidArgument,
+                     fmt::format("invalid unique_id, which is \"{}\": allowed are ip:port, "
+                                 "[ipv6]:port and host:port, with a port of 1 to 65535",
+                                 text.substr(0, kMostBytes)));
+  const std::size_t colon = text.rfind(':');
+  if (text.size() > kMostBytes || colon == std::string_view::npos) return wrong;
+  const std::string_view digits = text.substr(colon + 1);
+  unsigned port = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (error != std::errc() || end != digits.data() + digits.size() || port == 0 || port > 65535)
+    return wrong;
+  std::string_view host = text.substr(0, colon);
+  const bool has_brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (has_brackets) host = host.substr(1, host.size() - 2);
+  if (!has_brackets)
+    if (const std::string v4 = normal_address(AF_INET, std::string(host)); !v4.empty())
+      return fmt::format("{}:{}", v4, port);
+  if (const std::string v6 = normal_address(AF_INET6, std::string(host)); !v6.empty())
+    return fmt::format("[{}]:{}", v6, port);
+  if (!has_brackets)
+    if (const std::string name = normal_host(host); !name.empty())
+      return fmt::format("{}:{}", name, port);
+  return wrong;
 }
 
 }  // namespace memspan::transfer

@@ -2,12 +2,7 @@
 // The store's record of an endpoint, and which roles reach each other.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-
-#include "core/status.h"
-#include "fabric/member_identity.h"
+#include "fabric/remote_access.h"
 
 namespace memspan::transfer {
 
@@ -45,5 +40,12 @@ std::string destroyed_key(const EndpointRecord& record);
 std::string encode(const EndpointRecord& record);
 // kInvalidArgument for anything that encode() does not write.
 Result<EndpointRecord> decode_record(std::string_view bytes);
+
+// ---- names
+
+// Names of endpoints: "10.0.0.1:6000", "[fe80::1]:6000", "node7:6000". They look like addresses,
+// but nothing listens there, and no name server is asked. normal_name() gives the one spelling that
+// all spellings of a name have in common. kInvalidArgument with the text and what is allowed.
+Result<std::string> normal_name(std::string_view text);
 
 }  // namespace memspan::transfer

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/bytes.h"
-#include "core/poll.h"
+#include "core/interrupt.h"
 
 namespace memspan::transfer {
 namespace {
@@ -38,16 +38,9 @@ Result<NotificationQueue> NotificationQueue::create() {
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0)
     return Status::from_errno("making a notification queue");
   Fd receiving(ends[0]), sending(ends[1]);
-  auto ended = WakeEvent::create();
-  if (!ended.is_ok()) return ended.status();
+  MEMSPAN_PASS_ASSIGN(auto ended, WakeEvent::create());
   setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &kBufferBytes, sizeof kBufferBytes);
-  return NotificationQueue(std::move(receiving), std::move(sending), std::move(ended).value());
-}
-
-Result<Fd> NotificationQueue::sending_end() const {
-  Fd copy = duplicate(sending_.get());
-  if (!copy.is_valid()) return Status::from_errno("duplicating a descriptor");
-  return copy;
+  return NotificationQueue(std::move(receiving), std::move(sending), std::move(ended));
 }
 
 Result<Notification> NotificationQueue::receive(Deadline deadline) const {
@@ -73,14 +66,6 @@ Result<Notification> NotificationQueue::receive(Deadline deadline) const {
     if (polled[1].revents != 0)
       return Status(Code::kUnavailable, "the endpoint is being destroyed");
   }
-}
-
-Status NotificationQueue::push(const Notification& notification) const {
-  return send_notification(sending_, notification);
-}
-
-void NotificationQueue::end() const {
-  ended_.ring();
 }
 
 Status send_notification(const Fd& sending_end, const Notification& notification) {

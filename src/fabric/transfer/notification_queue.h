@@ -5,12 +5,10 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 
 #include "core/clock.h"
 #include "core/fd.h"
 #include "core/status.h"
-#include "core/wake_event.h"
 
 namespace memspan::transfer {
 
@@ -27,14 +25,18 @@ class NotificationQueue {
   static Result<NotificationQueue> create();
 
   // For handing over.
-  Result<Fd> sending_end() const;
+  Result<Fd> sending_end() const {
+    Fd copy = duplicate(sending_.get());
+    if (!copy.is_valid()) return Status::from_errno("duplicating a descriptor");
+    return copy;
+  }
   // Readable while there is a message.
   int descriptor() const { return receiving_.get(); }
   // The oldest; kTimeout when none came, kUnavailable after end().
   Result<Notification> receive(Deadline deadline) const;
-  void end() const;
-  // As send_notification().
-  Status push(const Notification& notification) const;
+  void end() const { ended_.ring(); }
+  // For send_notification(); stays this object's.
+  const Fd& own_sending_end() const { return sending_; }
 
  private:
   NotificationQueue(Fd receiving, Fd sending, WakeEvent ended)

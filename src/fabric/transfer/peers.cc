@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/peers.h"
 
-#include <fmt/format.h>
-
 #include <mutex>
-#include <utility>
 
-#include "fabric/transfer/endpoint_name.h"
-#include "fabric/transfer/near_peer.h"
-#include "fabric/transfer/remote_endpoint.h"
+#include "core/remedy.h"
 
 namespace memspan::transfer {
 namespace {
+
+MEMSPAN_REMEDY(kNotRegistered, "not-registered",
+               "The peer has not registered this memory, or not all of its bytes.",
+               "Register it on the peer before the transfer begins, up to the last byte.");
 
 // For one record, of a store that can be reached.
 constexpr Duration kLookPatience = std::chrono::seconds(1);
@@ -21,6 +20,57 @@ constexpr std::size_t kMostSpellings = 8192;
 constexpr std::size_t kMostDeparted = 8192;
 
 }  // namespace
+
+MEMSPAN_REMEDY(kNoEndpoint, "no-endpoint", "No process has an endpoint of that name at this store.",
+               "Compare the name and the store URL of both processes; is the peer running?");
+
+Status not_registered(const Piece& piece, std::uint64_t number, const std::string& endpoint,
+                      const std::string& nearest) {
+  return {Code::kNotFound,
+          fmt::format(
+              "piece {}: {} bytes at {:#x} are not entirely in what endpoint {} has registered; "
+              "{}{}",
+              number, piece.bytes, piece.remote, endpoint, nearest, kNotRegistered)};
+}
+
+const std::atomic<std::uint64_t> Peer::kAlwaysOpen{kOpen};
+
+bool Peer::is_live() {
+  if (has_ended()) return false;
+  if (state_->load(std::memory_order_acquire) != kOpen) {
+    end(End::kEnded);
+    return false;
+  }
+  // No process number comes again within a tick, since all others are given out before.
+  const Clock::rep now = last_tick().time_since_epoch().count();
+  if (now == looked_at_.load(std::memory_order_relaxed)) return true;
+  if (is_gone()) {
+    end(End::kDied);
+    return false;
+  }
+  looked_at_.store(now, std::memory_order_relaxed);
+  return true;
+}
+
+Status Peer::why_not_live() const {
+  const End end = end_.load(std::memory_order_acquire);
+  if (end == End::kNone) [[likely]]
+    return Status::ok();
+  const auto text = [this](const char* what) {
+    const bool is_remote = state_ == &kAlwaysOpen;
+    return fmt::format(
+        "{}: {} {}", record_.name,
+        is_remote ? record_.who.name() : fmt::format("process {}", record_.who.process), what);
+  };
+  if (end == End::kEnded)
+    return {Code::kNotFound, "there is no endpoint " + text("has destroyed it") + kNoEndpoint};
+  // The store may notice a death before the process is quite gone.
+  const char* const what = end == End::kDied || is_gone() ? "has died"
+                           : end == End::kLost
+                               ? "cannot be reached: it has died, is stopped or is cut off"
+                               : "has left the store, or begun another program";
+  return {Code::kPeerLost, "endpoint " + text(what)};
+}
 
 Peers::~Peers() {
   member_->remove_renewal(renewal_);
@@ -40,47 +90,11 @@ Peers::~Peers() {
   by_name.swap(known_->by_name);
 }
 
-std::shared_ptr<Peer> Peers::Known::find(std::string_view name) {
-  MutexLock lock(mutex);
-  const auto found = by_name.find(name);
-  return found != by_name.end() ? found->second : nullptr;
-}
-
-std::vector<std::shared_ptr<Peer>> Peers::Known::live() {
-  std::vector<std::shared_ptr<Peer>> live;
-  MutexLock lock(mutex);
-  for (const auto& [name, peer] : by_name)
-    if (peer->is_live()) live.push_back(peer);
-  return live;
-}
-
-std::shared_ptr<Peer> Peers::known(std::string_view spelling) {
-  std::shared_ptr<Peer> peer;
-  {
-    MutexLock lock(known_->mutex);
-    if (const auto found = known_->by_spelling.find(spelling); found != known_->by_spelling.end())
-      peer = found->second;
-  }
-  return peer != nullptr && peer->is_live() ? peer : nullptr;
-}
-
-bool Peers::move_at_once(std::string_view name, Direction direction, const Piece& piece) {
-  const std::unique_lock use(recent_, std::try_to_lock);
-  if (!use) return false;
-  if (recent_.peer == nullptr || recent_.spelling != name || !recent_.peer->is_live()) {
-    recent_.spot = {};
-    recent_.peer = known(name);
-    recent_.spelling = name;
-  }
-  return recent_.peer != nullptr && recent_.peer->move_at_once(direction, piece, recent_.spot);
-}
-
 Result<std::shared_ptr<Peer>> Peers::find(std::string_view name, Waiting waiting) {
   if (auto peer = known(name); peer != nullptr) [[likely]]
     return peer;
-  auto normal = normal_name(name);
-  if (!normal.is_ok()) return normal.status();
-  auto attached = attach(*normal, waiting);
+  MEMSPAN_PASS_ASSIGN(auto normal, normal_name(name));
+  auto attached = attach(normal, waiting);
   if (!attached.is_ok()) return attached;
   decltype(known_->by_spelling) before;  // ends without the lock
   MutexLock lock(known_->mutex);
@@ -102,17 +116,20 @@ Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name, Waiting wai
       return away.annotate(fmt::format("asking the store for endpoint {}", name));
   }
   MEMSPAN_PASS(watch_records(deadline));
-  auto record = ask_store(name, deadline);
-  if (!record.is_ok()) return record.status();
-  MEMSPAN_PASS(check_reach(*record));
-  const bool is_own = record->who == member_->identity();
+  MEMSPAN_PASS_ASSIGN(auto record, ask_store(name, deadline));
+  if (!may_reach(role_, record.role))
+    return Status(Code::kInvalidArgument,
+                  fmt::format("endpoint {} has the role {} and this one {}: senders and receivers "
+                              "reach the other kind, or BOTH",
+                              record.name, role_name(record.role), role_name(role_)));
+  const bool is_own = record.who == member_->identity();
   const auto transport = is_own ? Result<std::string_view>("cma")
-                                : member_->choose_transport(record->who, {"cma", "message"});
+                                : member_->choose_transport(record.who, {"cma", "message"});
   if (!transport.is_ok())
     return transport.status().annotate(fmt::format("reaching endpoint {}", name));
-  const auto attach_to = *transport == "cma" ? NearPeer::attach : RemoteEndpoint::attach;
+  const auto attach_to = *transport == "cma" ? attach_near : attach_remote;
   auto peer = attach_to(
-      member_, *record, [down = on_peer_down_, name] { (*down)(name); }, deadline);
+      member_, record, [down = on_peer_down_, name] { (*down)(name); }, deadline);
   if (!peer.is_ok()) return peer;
   std::shared_ptr<Peer> before;  // ends without the lock
   MutexLock lock(known_->mutex);
@@ -147,12 +164,6 @@ void Peers::reap() {
   }
 }
 
-Peers::Departed Peers::departed(const std::string& name) {
-  MutexLock lock(known_->mutex);
-  const auto found = known_->departed.find(name);
-  return found != known_->departed.end() ? found->second : Departed{};
-}
-
 Result<EndpointRecord> Peers::ask_store(const std::string& name, Deadline deadline) {
   auto bytes = member_->store().get_now(record_key(name), deadline);
   if (!bytes.is_ok() && bytes.code() != Code::kNotFound)
@@ -170,15 +181,6 @@ Result<EndpointRecord> Peers::ask_store(const std::string& name, Deadline deadli
       record->renewals <= before.renewals)
     return before.why;
   return record;
-}
-
-Status Peers::check_reach(const EndpointRecord& record) const {
-  if (!may_reach(role_, record.role))
-    return {Code::kInvalidArgument,
-            fmt::format("endpoint {} has the role {} and this one {}: senders and receivers reach "
-                        "the other kind, or BOTH",
-                        record.name, role_name(record.role), role_name(role_))};
-  return Status::ok();
 }
 
 Status Peers::watch_records(Deadline deadline) {
@@ -205,14 +207,6 @@ Status Peers::watch_records(Deadline deadline) {
   return Status::ok();
 }
 
-void Peers::note_record(Peer& peer, std::string_view bytes) {
-  const auto now = decode_record(bytes);
-  if (now.is_ok() && now->generation == peer.record().generation)
-    peer.note_renewals(now->renewals);
-  else
-    peer.note_replaced();
-}
-
 void Peers::note_change(Known& known, const StoreChange& change) {
   Peer* peer = nullptr;
   {
@@ -232,7 +226,13 @@ void Peers::note_change(Known& known, const StoreChange& change) {
 }
 
 void Peers::settle() {
-  for (const auto& peer : known_->live()) {
+  std::vector<std::shared_ptr<Peer>> live;
+  {
+    MutexLock lock(known_->mutex);
+    for (const auto& [name, peer] : known_->by_name)
+      if (peer->is_live()) live.push_back(peer);
+  }
+  for (const auto& peer : live) {
     const auto bytes =
         member_->store().get_now(record_key(peer->record().name), Deadline::after(kLookPatience));
     if (bytes.code() == Code::kNotFound) {

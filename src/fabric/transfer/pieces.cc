@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 
 namespace memspan::transfer {
@@ -66,18 +65,6 @@ std::uint64_t bytes_of(const Pieces& pieces) {
   return bytes;
 }
 
-void PieceArrays::fill(std::uint64_t first, std::span<Piece> out) const {
-  for (Piece& piece : out) {
-    piece = {static_cast<std::byte*>(local_[first]),
-             reinterpret_cast<std::uint64_t>(remote_[first]), bytes_[first]};
-    ++first;
-  }
-}
-
-void PieceList::fill(std::uint64_t first, std::span<Piece> out) const {
-  std::copy_n(pieces_.begin() + static_cast<std::ptrdiff_t>(first), out.size(), out.begin());
-}
-
 Result<StridedPieces> StridedPieces::make(const Strides& local, const Strides& remote) {
   MEMSPAN_PASS(check_strides("local", local));
   MEMSPAN_PASS(check_strides("remote", remote));
@@ -91,18 +78,6 @@ Result<StridedPieces> StridedPieces::make(const Strides& local, const Strides& r
                     "many bytes, and one size a multiple of the other",
                     local.count, local.bytes, remote.count, remote.bytes));
   return StridedPieces(local, remote);
-}
-
-StridedPieces::StridedPieces(const Strides& local, const Strides& remote)
-    : local_(local),
-      remote_(remote),
-      piece_bytes_(std::min(local.bytes, remote.bytes)),
-      count_(std::max(local.count, remote.count)) {}
-
-std::uint64_t StridedPieces::address(const Strides& end, std::uint64_t piece) const {
-  const std::uint64_t pieces_a_block = end.bytes / piece_bytes_;
-  return end.base + piece / pieces_a_block * static_cast<std::uint64_t>(end.stride) +
-         piece % pieces_a_block * piece_bytes_;
 }
 
 void StridedPieces::fill(std::uint64_t first, std::span<Piece> out) const {

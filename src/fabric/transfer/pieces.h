@@ -3,10 +3,10 @@
 // may be given one by one or by a rule.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "core/status.h"
@@ -49,7 +49,13 @@ class PieceArrays final : public Pieces {
               std::uint64_t count)
       : local_(local), remote_(remote), bytes_(bytes), count_(count) {}
   std::uint64_t count() const override { return count_; }
-  void fill(std::uint64_t first, std::span<Piece> out) const override;
+  void fill(std::uint64_t first, std::span<Piece> out) const override {
+    for (Piece& piece : out) {
+      piece = {static_cast<std::byte*>(local_[first]),
+               reinterpret_cast<std::uint64_t>(remote_[first]), bytes_[first]};
+      ++first;
+    }
+  }
 
  private:
   void* const* local_;
@@ -63,7 +69,9 @@ class PieceList final : public Pieces {
  public:
   explicit PieceList(std::vector<Piece> pieces) : pieces_(std::move(pieces)) {}
   std::uint64_t count() const override { return pieces_.size(); }
-  void fill(std::uint64_t first, std::span<Piece> out) const override;
+  void fill(std::uint64_t first, std::span<Piece> out) const override {
+    std::copy_n(pieces_.begin() + static_cast<std::ptrdiff_t>(first), out.size(), out.begin());
+  }
 
  private:
   std::vector<Piece> pieces_;
@@ -87,8 +95,16 @@ class StridedPieces final : public Pieces {
   void fill(std::uint64_t first, std::span<Piece> out) const override;
 
  private:
-  StridedPieces(const Strides& local, const Strides& remote);
-  std::uint64_t address(const Strides& end, std::uint64_t piece) const;
+  StridedPieces(const Strides& local, const Strides& remote)
+      : local_(local),
+        remote_(remote),
+        piece_bytes_(std::min(local.bytes, remote.bytes)),
+        count_(std::max(local.count, remote.count)) {}
+  std::uint64_t address(const Strides& end, std::uint64_t piece) const {
+    const std::uint64_t pieces_a_block = end.bytes / piece_bytes_;
+    return end.base + piece / pieces_a_block * static_cast<std::uint64_t>(end.stride) +
+           piece % pieces_a_block * piece_bytes_;
+  }
   Strides local_;
   Strides remote_;
   std::uint64_t piece_bytes_;

@@ -4,43 +4,45 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+
 #include "core/check.h"
+#include "core/interrupt.h"
 
 namespace memspan::transfer {
 
 using namespace table_layout;
 
-Result<RegistrationPages> RegistrationPages::create() {
-  MEMSPAN_TRY_ASSIGN(Pages pages, Pages::create(kBytes, "memspan-registration table"),
-                     "making a registration table");
-  MEMSPAN_TRY_ASSIGN(Reservation place, Reservation::make(kBytes, nullptr),
-                     "making a registration table");
-  MEMSPAN_TRY(place.map(0, pages, 0, kBytes), "making a registration table");
+Result<RegistrationPages> RegistrationPages::map(Pages pages, const char* doing) {
+  MEMSPAN_TRY_ASSIGN(Reservation place, Reservation::make(kBytes, nullptr), doing);
+  MEMSPAN_TRY(place.map(0, pages, 0, kBytes), doing);
   return RegistrationPages(std::move(pages), std::move(place));
 }
 
+Result<RegistrationPages> RegistrationPages::create() {
+  constexpr const char* kDoing = "making a registration table";
+  MEMSPAN_TRY_ASSIGN(Pages pages, Pages::create(kBytes, "memspan-registration table"), kDoing);
+  return map(std::move(pages), kDoing);
+}
+
 Result<RegistrationPages> RegistrationPages::open(Fd descriptor) {
-  MEMSPAN_TRY_ASSIGN(Pages pages, Pages::adopt(std::move(descriptor)),
-                     "opening a registration table");
+  constexpr const char* kDoing = "opening a registration table";
+  MEMSPAN_TRY_ASSIGN(Pages pages, Pages::adopt(std::move(descriptor)), kDoing);
   if (pages.bytes() < kBytes)
     return Status(
         Code::kInvalidArgument,
         fmt::format("a registration table of {} bytes instead of {}", pages.bytes(), kBytes));
-  MEMSPAN_TRY_ASSIGN(Reservation place, Reservation::make(kBytes, nullptr),
-                     "opening a registration table");
-  MEMSPAN_TRY(place.map(0, pages, 0, kBytes), "opening a registration table");
-  if (mprotect(place.base(), kCountersAt, PROT_READ) != 0)
+  MEMSPAN_PASS_ASSIGN(RegistrationPages opened, map(std::move(pages), kDoing));
+  if (mprotect(opened.place_.base(), kCountersAt, PROT_READ) != 0)
     return Status::from_errno("protecting a registration table");
-  RegistrationPages opened(std::move(pages), std::move(place));
   if (opened.header().format.load(std::memory_order_acquire) != kFormat)
     return Status(Code::kInvalidArgument, "a registration table of another format");
   return opened;
 }
 
 Result<RegistrationTable> RegistrationTable::create() {
-  auto pages = RegistrationPages::create();
-  if (!pages.is_ok()) return pages.status();
-  RegistrationTable made(std::move(pages).value());
+  MEMSPAN_PASS_ASSIGN(auto pages, RegistrationPages::create());
+  RegistrationTable made(std::move(pages));
   auto& header = *made.pages_.at<Header>(0);
   header.state.store(static_cast<std::uint64_t>(State::kOpen), std::memory_order_relaxed);
   header.format.store(kFormat, std::memory_order_release);
@@ -85,6 +87,275 @@ void RegistrationTable::note_change(std::uint32_t slot) {
 void RegistrationTable::close() {
   pages_.at<Header>(0)->state.store(static_cast<std::uint64_t>(State::kClosed),
                                     std::memory_order_release);
+}
+
+Status check_counter(std::uint32_t counter) {
+  if (counter < table_layout::kCounters) return Status::ok();
+  return {Code::kInvalidArgument, fmt::format("invalid counter, which is {}: allowed are 0 to {}",
+                                              counter, table_layout::kCounters - 1)};
+}
+
+void add_to_counter(table_layout::Counters& counters, std::uint32_t counter, std::uint64_t value) {
+  counters.values[counter].fetch_add(value, std::memory_order_seq_cst);
+  ring_counters(counters);
+}
+
+void ring_counters(table_layout::Counters& counters) {
+  notify(counters.added);
+}
+
+std::uint64_t read_counter(const table_layout::Counters& counters, std::uint32_t counter) {
+  return counters.values[counter].load(std::memory_order_acquire);
+}
+
+Status wait_for_counter(table_layout::Counters& counters, std::uint32_t counter,
+                        std::uint64_t value, const std::atomic<bool>& is_over, Deadline deadline) {
+  const auto& word = counters.values[counter];
+  std::uint64_t seen = 0;
+  const bool is_ended = await_event(counters.added, deadline, [&] {
+    seen = word.load(std::memory_order_seq_cst);
+    return seen >= value || is_over.load(std::memory_order_seq_cst);
+  });
+  if (seen >= value) return Status::ok();
+  if (is_ended) return {Code::kUnavailable, "the endpoint is being destroyed"};
+  return end_of_wait(fmt::format("timeout: counter {} is {} and not yet {}", counter, seen, value));
+}
+
+namespace {
+
+// A slot that changes all the time is skipped; its changes are all in the log.
+constexpr int kReadsOfASlot = 8;
+
+std::uint64_t end_of(const Range& range) {
+  return range.base + range.bytes;
+}
+
+}  // namespace
+
+bool RegistrationView::refresh() {
+  const std::uint64_t version = pages_.header().version.load(std::memory_order_acquire);
+  if (version == seen_ && has_read_) [[likely]]
+    return false;
+  allocations_changed_ = false;
+  joined_ = {};
+  const std::uint64_t changes = version - seen_;
+  if (!has_read_ || changes > kChanges / 2 || (changes > 64 && changes > bases_.size() / 8)) {
+    read_all();
+  } else {
+    std::vector<std::uint32_t> changed;
+    for (std::uint64_t number = seen_; number != version; ++number)
+      changed.push_back(pages_.change(number).load(std::memory_order_acquire));
+    // These are the slots of these changes unless the log has wrapped since; the last change may be
+    // under way.
+    if (pages_.header().version.load(std::memory_order_acquire) - seen_ >= kChanges - 1)
+      read_all();
+    else
+      for (const std::uint32_t slot : changed) take(slot);
+  }
+  has_read_ = true;
+  seen_ = version;
+  return allocations_changed_;
+}
+
+RegistrationView::Known RegistrationView::read(std::uint32_t index) const {
+  const Slot& slot = pages_.slot(index);
+  for (int i = 0; i < kReadsOfASlot; ++i) {
+    Known known;
+    known.stamp = slot.stamp.load(std::memory_order_acquire);
+    if (known.stamp == 0) return {};
+    known.range.base = slot.base.load(std::memory_order_acquire);
+    known.range.bytes = slot.bytes.load(std::memory_order_acquire);
+    const std::uint64_t tag = slot.tag.load(std::memory_order_acquire);
+    known.range.allocation = static_cast<std::uint32_t>(tag >> 32);
+    known.range.group = static_cast<std::uint32_t>(tag);
+    if (slot.stamp.load(std::memory_order_relaxed) != known.stamp) continue;
+    const bool is_sound =
+        known.range.bytes > 0 && known.range.bytes <= UINT64_MAX - known.range.base;
+    return is_sound ? known : Known{};
+  }
+  return {};
+}
+
+void RegistrationView::read_all() {
+  const std::uint64_t used =
+      std::min<std::uint64_t>(pages_.header().slots_used.load(std::memory_order_acquire), kSlots);
+  known_.assign(used, {});
+  for (std::uint32_t slot = 0; slot < used; ++slot) known_[slot] = read(slot);
+  rebuild();
+}
+
+void RegistrationView::rebuild() {
+  slots_.clear();
+  allocations_.clear();
+  joined_count_ = 0;
+  for (std::uint32_t slot = 0; slot < known_.size(); ++slot) {
+    const Known& known = known_[slot];
+    if (known.stamp == 0) continue;
+    if (known.range.allocation != 0)
+      allocations_.push_back(known.range);
+    else
+      slots_.push_back(slot);
+    if (known.range.group != 0) ++joined_count_;
+  }
+  std::sort(allocations_.begin(), allocations_.end(),
+            [](const Range& a, const Range& b) { return a.base < b.base; });
+  std::sort(slots_.begin(), slots_.end(), [this](std::uint32_t a, std::uint32_t b) {
+    return known_[a].range.base < known_[b].range.base;
+  });
+  bases_.resize(slots_.size());
+  reach_.resize(slots_.size());
+  std::uint64_t furthest = 0;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const Range& range = known_[slots_[i]].range;
+    bases_[i] = range.base;
+    reach_[i] = furthest = std::max(furthest, end_of(range));
+  }
+  allocations_changed_ = true;
+}
+
+void RegistrationView::take(std::uint32_t slot) {
+  if (slot >= kSlots) return;
+  const Known now = read(slot);
+  if (slot >= known_.size()) known_.resize(slot + 1);
+  Known& before = known_[slot];
+  if (before.stamp == now.stamp) return;
+  if (before.stamp != 0) erase(slot, before.range);
+  before = now;
+  if (now.stamp != 0) insert(slot, now.range);
+}
+
+void RegistrationView::insert(std::uint32_t slot, const Range& range) {
+  if (range.allocation != 0) {
+    allocations_changed_ = true;
+    allocations_.insert(
+        std::upper_bound(allocations_.begin(), allocations_.end(), range,
+                         [](const Range& a, const Range& b) { return a.base < b.base; }),
+        range);
+    return;
+  }
+  if (range.group != 0) ++joined_count_;
+  const auto at = static_cast<std::size_t>(
+      std::upper_bound(bases_.begin(), bases_.end(), range.base) - bases_.begin());
+  const auto offset = static_cast<std::ptrdiff_t>(at);
+  bases_.insert(bases_.begin() + offset, range.base);
+  slots_.insert(slots_.begin() + offset, slot);
+  reach_.insert(reach_.begin() + offset, 0);
+  extend_reach(at);
+}
+
+void RegistrationView::erase(std::uint32_t slot, const Range& range) {
+  if (range.allocation != 0) {
+    allocations_changed_ = true;
+    allocations_.erase(std::remove(allocations_.begin(), allocations_.end(), range),
+                       allocations_.end());
+    return;
+  }
+  if (range.group != 0) --joined_count_;
+  const auto same = std::equal_range(bases_.begin(), bases_.end(), range.base);
+  for (auto i = same.first - bases_.begin(); i < same.second - bases_.begin(); ++i) {
+    if (slots_[static_cast<std::size_t>(i)] != slot) continue;
+    bases_.erase(bases_.begin() + i);
+    slots_.erase(slots_.begin() + i);
+    reach_.erase(reach_.begin() + i);
+    known_[slot] = {};
+    extend_reach(static_cast<std::size_t>(i));
+    return;
+  }
+}
+
+// Stops as soon as the reach is what it was, which is soon.
+void RegistrationView::extend_reach(std::size_t from) {
+  std::uint64_t furthest = from == 0 ? 0 : reach_[from - 1];
+  for (std::size_t i = from; i < reach_.size(); ++i) {
+    furthest = std::max(furthest, end_of(known_[slots_[i]].range));
+    if (reach_[i] == furthest && i > from) return;
+    reach_[i] = furthest;
+  }
+}
+
+bool RegistrationView::covers(std::uint64_t address, std::uint64_t bytes) {
+  if (bytes > UINT64_MAX - address) return false;
+  const std::uint64_t end = address + bytes;
+  const std::size_t count = bases_.size();
+  const auto begins_last = [&](std::size_t i) {
+    return i < count && bases_[i] <= address && (i + 1 == count || address < bases_[i + 1]);
+  };
+  if (!begins_last(hint_)) {
+    if (begins_last(hint_ + 1))
+      ++hint_;
+    else
+      hint_ = static_cast<std::size_t>(std::upper_bound(bases_.begin(), bases_.end(), address) -
+                                       bases_.begin() - 1);
+  }
+  if (hint_ >= count) return false;  // before the first: -1
+  if (end <= reach_[hint_]) [[likely]]
+    return true;
+  return joined_count_ > 0 && joined_covers(address, end, hint_);
+}
+
+// From each joined range that contains `address`, forward over those of its group that touch.
+bool RegistrationView::joined_covers(std::uint64_t address, std::uint64_t end, std::size_t before) {
+  if (joined_.from <= address && end <= joined_.to) return true;
+  for (std::size_t first = before + 1; first-- > 0 && reach_[first] > address;) {
+    const Range& range = known_[slots_[first]].range;
+    if (range.group == 0 || end_of(range) <= address) continue;
+    std::uint64_t covered = end_of(range);
+    for (std::size_t i = first + 1; i < bases_.size() && bases_[i] <= covered && covered < end; ++i)
+      if (const Range& next = known_[slots_[i]].range; next.group == range.group)
+        covered = std::max(covered, end_of(next));
+    if (covered >= end) {
+      joined_ = {range.base, covered};
+      return true;
+    }
+  }
+  return false;
+}
+
+std::optional<RegistrationView::Extent> RegistrationView::extent_of(std::uint64_t address,
+                                                                    std::uint64_t bytes) {
+  if (const Range* allocation = allocation_of(address, bytes); allocation != nullptr)
+    return Extent{allocation->base, end_of(*allocation), false};
+  if (!covers(address, bytes)) return std::nullopt;
+  for (std::size_t i = hint_ + 1; i-- > 0 && reach_[i] >= address + bytes;)
+    if (const Range& range = known_[slots_[i]].range; end_of(range) >= address + bytes)
+      return Extent{range.base, end_of(range), false};
+  return Extent{joined_.from, joined_.to, true};
+}
+
+const Range* RegistrationView::allocation_of(std::uint64_t address, std::uint64_t bytes) {
+  const auto holds = [&](const Range& range) {
+    return range.base <= address && address - range.base < range.bytes &&
+           bytes <= range.bytes - (address - range.base);
+  };
+  if (allocation_hint_ < allocations_.size() && holds(allocations_[allocation_hint_])) [[likely]]
+    return &allocations_[allocation_hint_];
+  const auto after =
+      std::upper_bound(allocations_.begin(), allocations_.end(), address,
+                       [](std::uint64_t value, const Range& range) { return value < range.base; });
+  if (after == allocations_.begin() || !holds(*(after - 1))) return nullptr;
+  allocation_hint_ = static_cast<std::size_t>(after - 1 - allocations_.begin());
+  return &allocations_[allocation_hint_];
+}
+
+std::string RegistrationView::describe(std::uint64_t address) const {
+  if (known_.empty() || (bases_.empty() && allocations_.empty()))
+    return "it has registered nothing";
+  const Range* below = nullptr;
+  const Range* above = nullptr;
+  for (const Known& known : known_) {
+    if (known.stamp == 0) continue;
+    const Range& range = known.range;
+    if (range.base <= address && (below == nullptr || range.base > below->base)) below = &range;
+    if (range.base > address && (above == nullptr || range.base < above->base)) above = &range;
+  }
+  const auto text = [](const Range& range) {
+    return fmt::format("[{:#x}, {:#x})", range.base, end_of(range));
+  };
+  if (below == nullptr && above == nullptr) return "it has registered nothing";
+  if (below == nullptr) return "the nearest that it has registered is " + text(*above);
+  if (above == nullptr) return "the nearest that it has registered is " + text(*below);
+  return fmt::format("the nearest that it has registered are {} and {}", text(*below),
+                     text(*above));
 }
 
 }  // namespace memspan::transfer

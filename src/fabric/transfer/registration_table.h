@@ -15,9 +15,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/pages.h"
+#include "core/status.h"
 #include "device/reservation.h"
 #include "node/event_count.h"
 
@@ -90,15 +94,12 @@ class RegistrationPages {
   table_layout::Counters& counters() const {
     return *at<table_layout::Counters>(table_layout::kCountersAt);
   }
-  bool is_open() const {
-    return header().state.load(std::memory_order_acquire) ==
-           static_cast<std::uint64_t>(table_layout::State::kOpen);
-  }
   // For handing over: the caller closes it.
   Result<Fd> duplicate() const { return pages_.duplicate(); }
 
  private:
   friend class RegistrationTable;
+  static Result<RegistrationPages> map(Pages pages, const char* doing);
   RegistrationPages(Pages pages, Reservation place)
       : pages_(std::move(pages)), place_(std::move(place)) {}
   template <typename T>
@@ -130,6 +131,90 @@ class RegistrationTable {
   std::vector<std::uint32_t> free_;
   std::uint32_t used_ = 0;
   std::uint64_t last_stamp_ = 0;
+};
+
+// ---- counters: the words that peers add to
+
+// kInvalidArgument when there is no such counter.
+Status check_counter(std::uint32_t counter);
+
+// A process that sees the sum sees all earlier moves. For any process that has the table.
+void add_to_counter(table_layout::Counters& counters, std::uint32_t counter, std::uint64_t value);
+std::uint64_t read_counter(const table_layout::Counters& counters, std::uint32_t counter);
+// Waits until the counter is `value` or more. kTimeout reports the counter. kUnavailable: a thread
+// set `is_over` and called ring_counters().
+Status wait_for_counter(table_layout::Counters& counters, std::uint32_t counter,
+                        std::uint64_t value, const std::atomic<bool>& is_over, Deadline deadline);
+void ring_counters(table_layout::Counters& counters);
+
+// A peer's registration table as this process has read it. The registrations are sorted, so that a
+// few comparisons find a piece. The contents of the table are not trusted, only bounded.
+//
+//   bases  [ 100, 200, 250 ]     where each range begins, in order
+//   reach  [ 150, 400, 400 ]     the furthest end of all ranges up to here
+//
+// A piece is in one range exactly when the furthest end of those that begin before it is at or
+// after its own. Registered allocations never overlap and are kept apart. The pages
+// outlive it. One thread at a time.
+class RegistrationView {
+ public:
+  explicit RegistrationView(const RegistrationPages& pages) : pages_(pages) {}
+
+  // Reads what has changed; nearly free when nothing has. True when registered allocations came or
+  // went.
+  bool refresh();
+
+  // Whether [address, address + bytes) is in one registration, or in joined ones.
+  bool covers(std::uint64_t address, std::uint64_t bytes);
+  // The extent around it: a range, or all joined ones that touch. Empty: it is not registered.
+  struct Extent {
+    std::uint64_t base = 0;
+    std::uint64_t end = 0;
+    bool is_joined = false;  // of several ranges
+  };
+  std::optional<Extent> extent_of(std::uint64_t address, std::uint64_t bytes);
+  // The registered allocation that contains all of it; null if none does.
+  const Range* allocation_of(std::uint64_t address, std::uint64_t bytes);
+  bool has_allocations() const { return !allocations_.empty(); }
+  bool has_allocation(std::uint32_t number) const {
+    return std::any_of(allocations_.begin(), allocations_.end(),
+                       [number](const Range& range) { return range.allocation == number; });
+  }
+  // The nearest registrations around an address, for messages.
+  std::string describe(std::uint64_t address) const;
+
+ private:
+  struct Known {  // of a slot
+    std::uint64_t stamp = 0;
+    Range range;
+  };
+  struct Joined {  // [from, to) is covered by ranges that are joined
+    std::uint64_t from = 0;
+    std::uint64_t to = 0;
+  };
+
+  Known read(std::uint32_t slot) const;
+  void read_all();
+  void take(std::uint32_t slot);
+  void insert(std::uint32_t slot, const Range& range);
+  void erase(std::uint32_t slot, const Range& range);
+  void rebuild();
+  void extend_reach(std::size_t from);
+  bool joined_covers(std::uint64_t address, std::uint64_t end, std::size_t before);
+
+  const RegistrationPages& pages_;
+  std::uint64_t seen_ = 0;  // changes
+  bool has_read_ = false;
+  bool allocations_changed_ = false;
+  std::vector<Known> known_;  // by slot
+  std::vector<std::uint64_t> bases_;
+  std::vector<std::uint64_t> reach_;
+  std::vector<std::uint32_t> slots_;  // whose range each is
+  std::vector<Range> allocations_;    // sorted
+  std::size_t joined_count_ = 0;      // ranges that have a group
+  std::size_t hint_ = 0;
+  std::size_t allocation_hint_ = 0;
+  Joined joined_;
 };
 
 }  // namespace memspan::transfer

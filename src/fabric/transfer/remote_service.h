@@ -6,16 +6,12 @@
 //   notify    a message for its notification queue, and something to add to a counter
 #pragma once
 
-#include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "core/status.h"
 #include "fabric/transfer/pieces.h"
-#include "transport/region.h"
+#include "transport/link.h"
 
 namespace memspan::transfer {
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/request.h"
 
-#include <utility>
+#include <poll.h>
 
 #include "core/interrupt.h"
+#include "core/thread.h"
 
 namespace memspan::transfer {
 namespace {
@@ -11,109 +12,33 @@ namespace {
 // About a millisecond's work, for which a cancellation waits.
 constexpr Quantum kQuantum{.bytes = std::uint64_t{4} << 20, .pieces = 4096};
 
+// The peer whose notification queue is full may die while a child of its own keeps that open.
+constexpr int kLookAgainMs = 1000;
+// No peer on another host reports that its queue has space.
+constexpr int kAskAgainMs = 20;
+// No peer reports that it has registered something.
+constexpr int kTryAgainMs = 1;
+
+// A wait of this thread ends when its worker ends or the request is being cancelled.
+struct Ends {
+  const std::atomic<bool>* worker = nullptr;
+  const Request* request = nullptr;
+  const PostedRequest* posted = nullptr;
+};
+constinit thread_local Ends wait_ends;
+
+int must_end() {
+  const bool ends_now =
+      wait_ends.worker->load(std::memory_order_relaxed) ||
+      (wait_ends.request != nullptr && !wait_ends.request->is_wanted(*wait_ends.posted));
+  return ends_now ? 1 : 0;
+}
+
+Status endpoint_is_gone() {
+  return {Code::kUnavailable, "the endpoint has been destroyed"};
+}
+
 }  // namespace
-
-Status Request::set_completion_action(const std::function<void(CompletionAction&)>& change) {
-  MutexLock lock(mutex_);
-  if (result_.kind == TransferResult::Kind::kPosted)
-    return {Code::kUnavailable, "the request is posted"};
-  change(completion_action_);
-  return Status::ok();
-}
-
-Status Request::set_on_complete(OnComplete on_complete) {
-  MutexLock lock(mutex_);
-  if (result_.kind == TransferResult::Kind::kPosted)
-    return {Code::kUnavailable, "the request is posted"};
-  on_complete_ = std::move(on_complete);
-  return Status::ok();
-}
-
-Status Request::set_patience(std::optional<Duration> patience) {
-  MutexLock lock(mutex_);
-  if (result_.kind == TransferResult::Kind::kPosted)
-    return {Code::kUnavailable, "the request is posted"};
-  patience_ = patience;
-  return Status::ok();
-}
-
-Result<int> Request::event() {
-  MutexLock lock(mutex_);
-  if (event_.is_valid()) return event_.descriptor();
-  const bool is_over =
-      result_.kind != TransferResult::Kind::kReady && result_.kind != TransferResult::Kind::kPosted;
-  MEMSPAN_TRY_ASSIGN(event_, WakeEvent::create(), "making a request's event");
-  if (is_over) event_.ring();
-  return event_.descriptor();
-}
-
-TransferResult Request::result() const {
-  MutexLock lock(mutex_);
-  return result_;
-}
-
-Result<TransferResult> Request::wait(Deadline deadline) {
-  MutexLock lock(mutex_);
-  if (result_.kind == TransferResult::Kind::kReady)
-    return Status(Code::kInvalidArgument, "the request was never posted");
-  const PostedRequest now{.number = last_posting_, .peer = {}, .cursor = {}};
-  while (is_posted(now))
-    if (!wait_interruptibly(changed_, mutex_, deadline) && is_posted(now))
-      return end_of_wait("timeout: the request is not over yet");
-  return last_result_;
-}
-
-void Request::cancel() {
-  MutexLock lock(mutex_);
-  const PostedRequest now{.number = last_posting_, .peer = {}, .cursor = {}};
-  if (is_posted(now)) cancelled_ = now.number;
-  while (is_touching_ && last_posting_ == now.number)
-    changed_.wait_until(mutex_, Deadline::never());
-  if (is_posted(now))
-    conclude({.kind = TransferResult::Kind::kCancelled, .status = {}, .moved = result_.moved});
-}
-
-void Request::wait_for_callback() {
-  MutexLock lock(mutex_);
-  while (calling_ && *calling_ != std::this_thread::get_id())
-    changed_.wait_until(mutex_, Deadline::never());
-}
-
-Result<std::uint64_t> Request::begin() {
-  MutexLock lock(mutex_);
-  if (result_.kind == TransferResult::Kind::kPosted)
-    return Status(Code::kUnavailable, "the request is posted");
-  result_ = {.kind = TransferResult::Kind::kPosted, .status = {}, .moved = 0};
-  if (event_.is_valid()) event_.silence();
-  return ++last_posting_;
-}
-
-bool Request::is_posted(const PostedRequest& posted) const {
-  return last_posting_ == posted.number && result_.kind == TransferResult::Kind::kPosted;
-}
-
-bool Request::is_current(const PostedRequest& posted) const {
-  return is_posted(posted) && cancelled_ != posted.number;
-}
-
-bool Request::is_wanted(const PostedRequest& posted) const {
-  MutexLock lock(mutex_);
-  return is_current(posted);
-}
-
-bool Request::begin_to_touch(const PostedRequest& posted) {
-  MutexLock lock(mutex_);
-  if (!is_current(posted)) return false;
-  is_touching_ = true;
-  return true;
-}
-
-void Request::end_to_touch(const PostedRequest& posted) {
-  MutexLock lock(mutex_);
-  is_touching_ = false;
-  if (last_posting_ == posted.number) result_.moved = posted.cursor.piece;
-  changed_.notify_all();
-}
 
 Request::Progress Request::advance(PostedRequest& posted, Peers& peers) {
   {
@@ -122,7 +47,9 @@ Request::Progress Request::advance(PostedRequest& posted, Peers& peers) {
   }
   if (posted.peer == nullptr) {
     auto found = peers.find(peer_name_, Peers::Waiting::kNone);
-    if (found.code() == Code::kStoreLost && may_wait_for_store(posted)) return Progress::kLater;
+    if (!posted.found_by) posted.found_by = Deadline::after(Peers::kPatience);
+    // Other requests continue during the wait.
+    if (found.code() == Code::kStoreLost && !posted.found_by->has_passed()) return Progress::kLater;
     if (!found.is_ok()) {
       fail(posted, found.status());
       return Progress::kOver;
@@ -130,22 +57,6 @@ Request::Progress Request::advance(PostedRequest& posted, Peers& peers) {
     posted.peer = std::move(found).value();
   }
   return posted.cursor.piece < pieces_->count() ? move(posted, peers) : tell(posted);
-}
-
-// Other requests continue during the wait.
-bool Request::may_wait_for_store(PostedRequest& posted) {
-  if (!posted.found_by) posted.found_by = Deadline::after(Peers::kPatience);
-  return !posted.found_by->has_passed();
-}
-
-// Whether a posting that the peer refused is to be tried again.
-bool Request::may_wait(PostedRequest& posted, const Peers& peers) {
-  MutexLock lock(mutex_);
-  if (!posted.registered_by)
-    posted.registered_by = Deadline::after(patience_.value_or(peers.patience_with(*posted.peer)));
-  if (!posted.registered_by->has_passed()) return true;
-  if (!patience_) peers.note_waited_in_vain(*posted.peer);
-  return false;
 }
 
 Request::Progress Request::move(PostedRequest& posted, const Peers& peers) {
@@ -166,7 +77,7 @@ Request::Progress Request::tell(PostedRequest& posted) {
   CompletionAction action;
   {
     MutexLock lock(mutex_);
-    action = completion_action_;
+    action = settings_.action;
   }
   Status status = posted.peer->notify(sender_, action);
   if (status.code() == Code::kTimeout) {
@@ -181,25 +92,19 @@ Request::Progress Request::tell(PostedRequest& posted) {
   return Progress::kOver;
 }
 
-void Request::fail(const PostedRequest& posted, Status why) {
-  finish(posted, {.kind = TransferResult::Kind::kFailed,
-                  .status = std::move(why),
-                  .moved = posted.cursor.piece});
-}
-
 // It is over only when nothing is touched any more.
 void Request::finish(const PostedRequest& posted, const TransferResult& result) {
-  OnComplete on_complete;
+  std::function<void(const TransferResult&)> on_complete;
   {
     MutexLock lock(mutex_);
     is_touching_ = false;
     changed_.notify_all();
     const bool was_interrupted =
         cancelled_ == posted.number && result.kind == TransferResult::Kind::kFailed;
-    if (!is_posted(posted) || was_interrupted) return;  // cancel() concludes it
+    if (!is_posted(posted.number) || was_interrupted) return;  // cancel() concludes it
     conclude(result);
-    if (!on_complete_) return;
-    on_complete = on_complete_;
+    if (!settings_.on_complete) return;
+    on_complete = settings_.on_complete;
     calling_ = std::this_thread::get_id();
   }
   on_complete(result);
@@ -208,11 +113,95 @@ void Request::finish(const PostedRequest& posted, const TransferResult& result) 
   changed_.notify_all();
 }
 
-void Request::conclude(TransferResult result) {
-  result_ = std::move(result);
-  last_result_ = result_;
-  if (event_.is_valid()) event_.ring();
-  changed_.notify_all();
+Status Worker::need_thread() {
+  if (is_ending_) return endpoint_is_gone();
+  if (thread_) return Status::ok();
+  MEMSPAN_PASS_ASSIGN(thread_, start_thread("an endpoint", [this] { run(); }));
+  thread_id_ = thread_->get_id();
+  return Status::ok();
+}
+
+void Worker::run() {
+  wait_ends.worker = &is_ending_;
+  set_thread_interrupt_handler(must_end);
+  while (true) {
+    std::optional<QueueEntry> entry;
+    {
+      MutexLock lock(mutex_);
+      if (is_ending_) break;
+      if (!queue_.empty()) {
+        entry = std::move(queue_.front());
+        queue_.pop_front();
+      }
+    }
+    report_peers_down();
+    if (!entry || !waiting_.empty()) wait(entry ? Patience::kNone : Patience::kUntilRung);
+    if (!entry) continue;
+    wait_ends.request = entry->request.get();
+    wait_ends.posted = &entry->posted;
+    set_thread_interrupt_handler(must_end);  // forgets an interruption of the request before
+    entry->progress = entry->request->advance(entry->posted, *entry->peers);
+    wait_ends.request = nullptr;
+    if (entry->progress == Request::Progress::kOver) continue;
+    MutexLock lock(mutex_);
+    if (entry->progress == Request::Progress::kMore)
+      queue_.push_back(std::move(*entry));
+    else
+      waiting_.push_back(std::move(*entry));
+  }
+  std::vector<QueueEntry> left = std::move(waiting_);
+  {
+    MutexLock lock(mutex_);
+    std::move(queue_.begin(), queue_.end(), std::back_inserter(left));
+    queue_.clear();
+  }
+  for (const QueueEntry& entry : left) entry.request->fail(entry.posted, endpoint_is_gone());
+}
+
+void Worker::report_peers_down() {
+  while (true) {
+    std::string peer;
+    OnPeerDown on_peer_down;
+    {
+      MutexLock lock(mutex_);
+      if (ended_peers_.empty()) return;
+      peer = std::move(ended_peers_.front());
+      ended_peers_.pop_front();
+      on_peer_down = on_peer_down_;
+      is_calling_ = true;
+    }
+    if (on_peer_down) on_peer_down(peer);
+    MutexLock lock(mutex_);
+    is_calling_ = false;
+    called_.notify_all();
+  }
+}
+
+// Waits for a ring, or until a notification queue may have space. Requests that wait for space then
+// try again, and all that wait for something else.
+void Worker::wait(Patience patience) {
+  const auto is_later = [](const QueueEntry& entry) {
+    return entry.progress == Request::Progress::kLater;
+  };
+  std::vector<pollfd> polled{{wake_.descriptor(), POLLIN, 0}};
+  int longest = waiting_.empty() ? -1 : kLookAgainMs;
+  for (const QueueEntry& entry : waiting_) {
+    const int descriptor = is_later(entry) ? -1 : entry.posted.peer->queue_descriptor();
+    polled.push_back({descriptor, POLLOUT, 0});
+    if (descriptor < 0) longest = std::min(longest, is_later(entry) ? kTryAgainMs : kAskAgainMs);
+  }
+  const int ready = ::poll(polled.data(), polled.size(), patience == Patience::kNone ? 0 : longest);
+  const bool is_time_over = ready == 0 && patience == Patience::kUntilRung;
+  wake_.silence();
+  std::vector<QueueEntry> still_waiting;
+  MutexLock lock(mutex_);
+  for (std::size_t i = 0; i < waiting_.size(); ++i) {
+    if (is_time_over || is_later(waiting_[i]) || polled[i + 1].revents != 0)
+      queue_.push_back(std::move(waiting_[i]));
+    else
+      still_waiting.push_back(std::move(waiting_[i]));
+  }
+  waiting_ = std::move(still_waiting);
 }
 
 }  // namespace memspan::transfer

@@ -6,19 +6,11 @@
 //   ready ──post()──► posted ──► over ──post()──► posted ...
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
+#include <deque>
 #include <thread>
 
-#include "core/mutex.h"
-#include "core/wake_event.h"
 #include "fabric/transfer/copy_engine.h"
 #include "fabric/transfer/notification_queue.h"
-#include "fabric/transfer/peers.h"
-#include "fabric/transfer/pieces.h"
 
 namespace memspan::transfer {
 
@@ -33,10 +25,10 @@ struct TransferResult {
 // One posting, as the worker carries it out.
 struct PostedRequest {
   std::uint64_t number = 0;
-  std::shared_ptr<Peer> peer;                  // once it has begun
+  std::shared_ptr<Peer> peer = {};             // once it has begun
   std::optional<Deadline> registered_by = {};  // once it waits for a registration
   std::optional<Deadline> found_by = {};       // once it waits for a store that is away
-  Cursor cursor;
+  Cursor cursor = {};
 };
 
 // Thread-safe.
@@ -49,55 +41,137 @@ class Request {
         peer_name_(std::move(peer)),
         pieces_(std::move(pieces)) {}
 
-  // kUnavailable while it is posted.
-  Status set_completion_action(const std::function<void(CompletionAction&)>& change)
-      MEMSPAN_EXCLUDES(mutex_);
   // The bytes of all its pieces, counted at each call.
   std::uint64_t bytes() const { return bytes_of(*pieces_); }
-  // Called on the worker's thread when it is over, but not when it was cancelled. It may post the
-  // request again. Empty: no call.
-  using OnComplete = std::function<void(const TransferResult&)>;
-  Status set_on_complete(OnComplete on_complete) MEMSPAN_EXCLUDES(mutex_);
-  // How long each posting waits for what the peer has not registered yet; none: as
-  // Peers::patience_with() says. kUnavailable while it is posted.
-  Status set_patience(std::optional<Duration> patience) MEMSPAN_EXCLUDES(mutex_);
+  struct Settings {
+    CompletionAction action;
+    // Called on the worker's thread when it is over, but not when it was cancelled. It may post the
+    // request again. Empty: no call.
+    std::function<void(const TransferResult&)> on_complete;
+    // How long each posting waits for what the peer has not registered yet; none: as
+    // Peers::patience_with() says.
+    std::optional<Duration> patience;
+  };
+  // Calls change(settings). kUnavailable while it is posted.
+  template <typename Change>
+  Status set(Change change) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    MEMSPAN_PASS(check_not_posted());
+    change(settings_);
+    return Status::ok();
+  }
   // A descriptor that is readable from when it is over until it is posted again. Borrowed.
-  Result<int> event() MEMSPAN_EXCLUDES(mutex_);
+  Result<int> event() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (event_.is_valid()) return event_.descriptor();
+    const bool is_over = result_.kind != TransferResult::Kind::kReady &&
+                         result_.kind != TransferResult::Kind::kPosted;
+    MEMSPAN_TRY_ASSIGN(event_, WakeEvent::create(), "making a request's event");
+    if (is_over) event_.ring();
+    return event_.descriptor();
+  }
 
-  TransferResult result() const MEMSPAN_EXCLUDES(mutex_);
+  TransferResult result() const MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return result_;
+  }
   // Waits until the current posting is over, also if the request is posted again by then. kTimeout
   // leaves it as it is. kInvalidArgument: it was never posted.
-  Result<TransferResult> wait(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  Result<TransferResult> wait(Deadline deadline) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (result_.kind == TransferResult::Kind::kReady)
+      return Status(Code::kInvalidArgument, "the request was never posted");
+    const std::uint64_t now = last_posting_;
+    while (is_posted(now))
+      if (!wait_interruptibly(changed_, mutex_, deadline) && is_posted(now))
+        return end_of_wait("timeout: the request is not over yet");
+    return last_result_;
+  }
   // Afterwards neither end is touched, nor is the peer notified. A request that is over stays so.
-  void cancel() MEMSPAN_EXCLUDES(mutex_);
+  void cancel() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    const std::uint64_t now = last_posting_;
+    if (is_posted(now)) cancelled_ = now;
+    while (is_touching_ && last_posting_ == now) changed_.wait_until(mutex_, Deadline::never());
+    if (is_posted(now))
+      conclude({.kind = TransferResult::Kind::kCancelled, .status = {}, .moved = result_.moved});
+  }
   // Waits until no callback runs, except the caller's own.
-  void wait_for_callback() MEMSPAN_EXCLUDES(mutex_);
+  void wait_for_callback() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    while (calling_ && *calling_ != std::this_thread::get_id())
+      changed_.wait_until(mutex_, Deadline::never());
+  }
 
   // For the worker. begin() gives the posting's number; kUnavailable while it is posted.
-  Result<std::uint64_t> begin() MEMSPAN_EXCLUDES(mutex_);
+  Result<std::uint64_t> begin() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    MEMSPAN_PASS(check_not_posted());
+    result_ = {.kind = TransferResult::Kind::kPosted, .status = {}, .moved = 0};
+    if (event_.is_valid()) event_.silence();
+    return ++last_posting_;
+  }
   // Does a share. kWaits: the peer's notification queue is full. kLater: the peer has to register
   // something, or the store is away.
   enum class Progress { kMore, kWaits, kLater, kOver };
   Progress advance(PostedRequest& posted, Peers& peers) MEMSPAN_EXCLUDES(mutex_);
   // False: it is over, or being cancelled.
-  bool is_wanted(const PostedRequest& posted) const MEMSPAN_EXCLUDES(mutex_);
+  bool is_wanted(const PostedRequest& posted) const MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return is_current(posted);
+  }
   // Makes it fail, unless it is over.
-  void fail(const PostedRequest& posted, Status why) MEMSPAN_EXCLUDES(mutex_);
+  void fail(const PostedRequest& posted, Status why) MEMSPAN_EXCLUDES(mutex_) {
+    finish(posted, {.kind = TransferResult::Kind::kFailed,
+                    .status = std::move(why),
+                    .moved = posted.cursor.piece});
+  }
 
  private:
-  // Posted, and so far not over; current: not being cancelled either.
-  bool is_posted(const PostedRequest& posted) const MEMSPAN_REQUIRES(mutex_);
-  bool is_current(const PostedRequest& posted) const MEMSPAN_REQUIRES(mutex_);
+  Status check_not_posted() const MEMSPAN_REQUIRES(mutex_) {
+    if (result_.kind != TransferResult::Kind::kPosted) return Status::ok();
+    return {Code::kUnavailable, "the request is posted"};
+  }
+  // That posting is so far not over; current: not being cancelled either.
+  bool is_posted(std::uint64_t number) const MEMSPAN_REQUIRES(mutex_) {
+    return last_posting_ == number && result_.kind == TransferResult::Kind::kPosted;
+  }
+  bool is_current(const PostedRequest& posted) const MEMSPAN_REQUIRES(mutex_) {
+    return is_posted(posted.number) && cancelled_ != posted.number;
+  }
   // False: it is over, or being cancelled. Otherwise the buffers, or the peer, are touched from now
   // on.
-  bool begin_to_touch(const PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
-  void end_to_touch(const PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
-  static bool may_wait_for_store(PostedRequest& posted);
-  bool may_wait(PostedRequest& posted, const Peers& peers) MEMSPAN_EXCLUDES(mutex_);
+  bool begin_to_touch(const PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (!is_current(posted)) return false;
+    is_touching_ = true;
+    return true;
+  }
+  void end_to_touch(const PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    is_touching_ = false;
+    if (last_posting_ == posted.number) result_.moved = posted.cursor.piece;
+    changed_.notify_all();
+  }
+  // Whether a posting that the peer refused is to be tried again.
+  bool may_wait(PostedRequest& posted, const Peers& peers) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (!posted.registered_by)
+      posted.registered_by =
+          Deadline::after(settings_.patience.value_or(peers.patience_with(*posted.peer)));
+    if (!posted.registered_by->has_passed()) return true;
+    if (!settings_.patience) peers.note_waited_in_vain(*posted.peer);
+    return false;
+  }
   Progress move(PostedRequest& posted, const Peers& peers) MEMSPAN_EXCLUDES(mutex_);
   Progress tell(PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
   void finish(const PostedRequest& posted, const TransferResult& result) MEMSPAN_EXCLUDES(mutex_);
-  void conclude(TransferResult result) MEMSPAN_REQUIRES(mutex_);
+  void conclude(TransferResult result) MEMSPAN_REQUIRES(mutex_) {
+    result_ = std::move(result);
+    last_result_ = result_;
+    if (event_.is_valid()) event_.ring();
+    changed_.notify_all();
+  }
 
   const Direction direction_;
   const std::string sender_;
@@ -107,15 +181,97 @@ class Request {
   mutable Mutex mutex_;
   ConditionVariable changed_;
   TransferResult result_ MEMSPAN_GUARDED_BY(mutex_);
-  CompletionAction completion_action_ MEMSPAN_GUARDED_BY(mutex_);
+  Settings settings_ MEMSPAN_GUARDED_BY(mutex_);
   TransferResult last_result_ MEMSPAN_GUARDED_BY(mutex_);  // of the last posting that is over
-  std::optional<Duration> patience_ MEMSPAN_GUARDED_BY(mutex_);
-  OnComplete on_complete_ MEMSPAN_GUARDED_BY(mutex_);
   WakeEvent event_ MEMSPAN_GUARDED_BY(mutex_);
   std::uint64_t last_posting_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::uint64_t cancelled_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // the posting that is to end
   bool is_touching_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::optional<std::thread::id> calling_ MEMSPAN_GUARDED_BY(mutex_);  // the callback, and where
+};
+
+// The thread of an endpoint that carries out its requests and reports peers that have ended. It
+// takes the requests in turn, so that a small one does not wait for a large one. It starts when it
+// is first needed. Thread-safe. Shared by its endpoint, the endpoint's requests, and callbacks that
+// report peers.
+class Worker {
+ public:
+  static Result<std::shared_ptr<Worker>> create() {
+    MEMSPAN_PASS_ASSIGN(auto wake, WakeEvent::create());
+    return std::shared_ptr<Worker>(new Worker(std::move(wake)));
+  }
+
+  // `peers` outlives end(). kUnavailable after that, or while the request is posted.
+  Status post(const std::shared_ptr<Request>& request, Peers& peers) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    MEMSPAN_PASS(need_thread());
+    MEMSPAN_TRY_ASSIGN(const std::uint64_t posting, request->begin(), "posting");
+    queue_.push_back({request, &peers, PostedRequest{.number = posting}});
+    wake_.ring();
+    return Status::ok();
+  }
+
+  // Called with the name of each peer that ends from now on. After the return no call of the
+  // earlier function runs, except the caller's own.
+  using OnPeerDown = std::function<void(const std::string& peer)>;
+  Status set_on_peer_down(OnPeerDown on_peer_down) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (on_peer_down) MEMSPAN_PASS(need_thread());
+    on_peer_down_ = std::move(on_peer_down);
+    while (is_calling_ && thread_id_ != std::this_thread::get_id())
+      called_.wait_until(mutex_, Deadline::never());
+    return Status::ok();
+  }
+  // A peer has ended. Does not wait.
+  void note_peer_down(const std::string& peer) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (!on_peer_down_ || is_ending_) return;
+    ended_peers_.push_back(peer);
+    wake_.ring();
+  }
+
+  bool is_own_thread() const MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return thread_id_ == std::this_thread::get_id();
+  }
+  // Posted requests fail, and the thread ends, whatever it waits for. Not for that thread.
+  void end() MEMSPAN_EXCLUDES(mutex_) {
+    std::optional<std::thread> thread;
+    {
+      MutexLock lock(mutex_);
+      is_ending_ = true;
+      thread = std::exchange(thread_, std::nullopt);
+    }
+    wake_.ring();
+    if (thread) thread->join();
+  }
+
+ private:
+  struct QueueEntry {
+    std::shared_ptr<Request> request;
+    Peers* peers = nullptr;
+    PostedRequest posted;
+    Request::Progress progress = Request::Progress::kMore;
+  };
+  explicit Worker(WakeEvent wake) : wake_(std::move(wake)) {}
+  Status need_thread() MEMSPAN_REQUIRES(mutex_);
+  void run() MEMSPAN_EXCLUDES(mutex_);
+  void report_peers_down() MEMSPAN_EXCLUDES(mutex_);
+  enum class Patience { kNone, kUntilRung };
+  void wait(Patience patience) MEMSPAN_EXCLUDES(mutex_);
+
+  const WakeEvent wake_;
+  mutable Mutex mutex_;
+  ConditionVariable called_;
+  std::deque<QueueEntry> queue_ MEMSPAN_GUARDED_BY(mutex_);
+  // Only for the thread: requests that wait for space in a queue, for a registration or the store.
+  std::vector<QueueEntry> waiting_;
+  OnPeerDown on_peer_down_ MEMSPAN_GUARDED_BY(mutex_);
+  std::deque<std::string> ended_peers_ MEMSPAN_GUARDED_BY(mutex_);
+  bool is_calling_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> is_ending_{false};  // set with mutex_; ends what the thread waits for
+  std::optional<std::thread> thread_ MEMSPAN_GUARDED_BY(mutex_);
+  std::thread::id thread_id_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace memspan::transfer

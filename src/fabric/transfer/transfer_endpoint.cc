@@ -1,27 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/transfer/transfer_endpoint.h"
 
-#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <set>
-#include <thread>
-#include <utility>
 
 #include "core/environment.h"
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/random.h"
-#include "device/choice.h"
 #include "device/host/copy.h"
-#include "device/host/guarded_copy.h"
-#include "fabric/transfer/endpoint_name.h"
-#include "fabric/transfer/transfer_counters.h"
 
 namespace memspan::transfer {
 namespace {
+
+// A process on this host answers at once, or is stopped and so alive.
+constexpr Duration kAnswerPatience = std::chrono::seconds(2);
+// The store gives up a silent member on another host after 3 s.
+constexpr Duration kDeathPatience = std::chrono::seconds(5);
+// For answers that a reachable store gives at once.
+constexpr Duration kRenewalPatience = std::chrono::seconds(2);
+// How often a claim is repeated after the loss of the store has cut it short.
+constexpr int kMostInterruptions = 8;
+
+// Set by the watch at the store, on a thread of the client; shared with it.
+struct Removal {
+  Mutex mutex;
+  ConditionVariable changed;
+  bool has_come MEMSPAN_GUARDED_BY(mutex) = false;
+};
+
+// A process on another host cannot be asked.
+bool may_be_dead(Member& member, const EndpointRecord& holder, const Deadline& deadline) {
+  if (!member.is_near(holder.who)) return true;
+  const auto answer = member.broker().fetch_and_wait(holder.broker_address, holder.published_name(),
+                                                     deadline.within(kAnswerPatience));
+  return answer.code() == Code::kUnavailable || answer.code() == Code::kNotFound;
+}
+
+// Ok once it is removed, or soon.
+Status wait_for_removal(KeyValueStore& store, const std::string& key, const Deadline& deadline) {
+  const auto removal = std::make_shared<Removal>();
+  MEMSPAN_TRY_ASSIGN(const std::uint64_t watch,
+                     store.watch(
+                         key,
+                         [removal](const StoreChange&) {
+                           MutexLock lock(removal->mutex);
+                           removal->has_come = true;
+                           removal->changed.notify_all();
+                         },
+                         deadline),
+                     "watching a name");
+  Status status;
+  // It may have gone before the watch began.
+  if (store.get_now(key, deadline).code() != Code::kNotFound) {
+    MutexLock lock(removal->mutex);
+    while (!removal->has_come && status.is_ok())
+      if (!wait_interruptibly(removal->changed, removal->mutex, deadline) && !removal->has_come)
+        status = end_of_wait("it was not given up");
+  }
+  [[maybe_unused]] const Status over = store.unwatch(watch, deadline);
+  return status;
+}
+
+// Writes the record under the session's lease, if the key is free or has a record of the same
+// endpoint, also one of an earlier session. Returns the record that has the name then.
+Result<EndpointRecord> write(KeyValueStore& session, const EndpointRecord& record,
+                             const Deadline& deadline) {
+  const std::string key = record_key(record.name);
+  const std::string mine = encode(record);
+  auto got = session.compare_and_swap(key, "", mine, deadline, KeyLife::kLease);
+  if (!got.is_ok()) return got.status();
+  auto holder = decode_record(*got);
+  if (!holder.is_ok() || holder->generation != record.generation) return holder;
+  got = session.compare_and_swap(key, *got, mine, deadline, KeyLife::kLease);
+  return got.is_ok() ? decode_record(*got) : Result<EndpointRecord>(got.status());
+}
 
 constexpr Duration kTellAfter = std::chrono::seconds(3);
 
@@ -30,59 +83,178 @@ constexpr const char* kDestroyed = "the endpoint has been destroyed";
 Result<Duration> registration_patience() {
   constexpr std::int64_t kUsual = 8;
   constexpr std::int64_t kMost = 86400;
-  auto seconds = environment_integer("MEMSPAN_TRANS_WAIT", 0, kMost);
-  if (!seconds.is_ok()) return seconds.status();
-  return Duration(std::chrono::seconds(seconds->value_or(kUsual)));
+  MEMSPAN_PASS_ASSIGN(auto seconds, environment_integer("MEMSPAN_TRANS_WAIT", 0, kMost));
+  return Duration(std::chrono::seconds(seconds.value_or(kUsual)));
 }
 
 }  // namespace
 
+// A name at the store, which one living process has at a time. The claim outlives the store: when
+// the store comes back, the record is written again. If another process has the name by then, that
+// is logged once, and the name comes back when that process ends.
+// Thread-safe, except for its end.
+class NameClaim {
+ public:
+  // Writes the record under the lease of the member's session. kUnavailable: a living process has
+  // the name. Waits a few seconds for one that has just died, until the store learns of it.
+  static Result<std::unique_ptr<NameClaim>> take(std::shared_ptr<Member> member,
+                                                 const EndpointRecord& record, Deadline deadline) {
+    const auto state = std::make_shared<State>(record);
+    std::unique_ptr<NameClaim> made(new NameClaim(std::move(member), state));
+    // Before the first claim: a session that begins during the claim then also has the record.
+    made->renewal_ =
+        made->member_->add_renewal({.renew = [state](KeyValueStore& session, Deadline until) {
+          return renew(state, session, until);
+        }});
+    MEMSPAN_PASS(made->claim(deadline));
+    return made;
+  }
+  // Gives the name up. If the store is away, the name ends with the session.
+  ~NameClaim() {
+    EndpointRecord record;
+    {
+      MutexLock lock(state_->mutex);
+      state_->is_over = true;
+      if (state_->has_name) record = state_->record;
+    }
+    member_->remove_renewal(renewal_);
+    if (record.name.empty() || !member_->store_state().is_ok()) return;
+    member_->tell_end([&](const Deadline& deadline) -> Status {
+      KeyValueStore& store = member_->store();
+      const std::string key = record_key(record.name);
+      MEMSPAN_TRY_ASSIGN(const std::string bytes, store.get_now(key, deadline),
+                         "giving up the name");
+      const auto holder = decode_record(bytes);
+      if (!holder.is_ok() || holder->generation != record.generation) return Status::ok();
+      return store.remove(key, deadline).status();
+    });
+  }
+  NameClaim(const NameClaim&) = delete;
+  NameClaim& operator=(const NameClaim&) = delete;
+
+ private:
+  // The mutex is held during a write into a session. No thread that needs it holds that write up.
+  struct State {
+    explicit State(EndpointRecord mine) : record(std::move(mine)) {}
+    EndpointRecord current() MEMSPAN_EXCLUDES(mutex) {
+      MutexLock lock(mutex);
+      return record;
+    }
+
+    Mutex mutex;
+    EndpointRecord record MEMSPAN_GUARDED_BY(mutex);
+    bool has_name MEMSPAN_GUARDED_BY(mutex) = false;  // had it once
+    bool is_taken MEMSPAN_GUARDED_BY(mutex) = false;  // by another process; logged
+    bool is_over MEMSPAN_GUARDED_BY(mutex) = false;
+    std::uint64_t watched_in MEMSPAN_GUARDED_BY(mutex) =
+        0;  // the session whose watch reports that it is free
+  };
+  NameClaim(std::shared_ptr<Member> member, std::shared_ptr<State> state)
+      : member_(std::move(member)), state_(std::move(state)) {}
+  Status claim(const Deadline& deadline) {
+    const Deadline patience = deadline.within(kDeathPatience);
+    int interruptions = 0;
+    while (true) {
+      const EndpointRecord record = state_->current();
+      const auto holder = write(member_->store(), record, deadline);
+      if (holder.code() == Code::kStoreLost && !deadline.has_passed() &&
+          ++interruptions < kMostInterruptions)
+        continue;
+      if (!holder.is_ok())
+        return holder.status().annotate(fmt::format("claiming the name {}", record.name));
+      if (holder->generation == record.generation) break;
+      if (may_be_dead(*member_, *holder, patience) &&
+          wait_for_removal(member_->store(), record_key(record.name), patience).is_ok())
+        continue;
+      return {Code::kUnavailable, fmt::format("process {} has an endpoint {} already",
+                                              holder->who.process, record.name)};
+    }
+    MutexLock lock(state_->mutex);
+    state_->has_name = true;
+    return Status::ok();
+  }
+  static Status renew(const std::shared_ptr<State>& state, KeyValueStore& session,
+                      const Deadline& deadline) {
+    MutexLock lock(state->mutex);
+    if (state->is_over) return Status::ok();
+    EndpointRecord next = state->record;
+    ++next.renewals;
+    auto holder = write(session, next, deadline);
+    const auto is_another = [&] { return holder.is_ok() && holder->generation != next.generation; };
+    if (is_another() && !state->has_name) return Status::ok();  // claim() deals with that
+    if (is_another() && state->watched_in != session.lease()) {
+      auto watch = session.watch(
+          record_key(next.name),
+          [state, &session](const StoreChange& change) {
+            if (change.event == StoreEvent::kRemoved)
+              static_cast<void>(renew(state, session, Deadline::after(kRenewalPatience)));
+          },
+          deadline);
+      if (!watch.is_ok()) return watch.status();
+      state->watched_in = session.lease();
+      holder = write(session, next, deadline);  // it may have become free before the watch began
+    }
+    if (!holder.is_ok()) {
+      if (holder.code() != Code::kStoreLost && holder.code() != Code::kTimeout)
+        log_line(
+            LogLevel::kError,
+            fmt::format("endpoint {} is at the store no more, and new peers cannot find it: {}",
+                        next.name, holder.status().message()));
+      return holder.status();
+    }
+    if (is_another()) {
+      if (!std::exchange(state->is_taken, true))
+        log_line(LogLevel::kError,
+                 fmt::format("endpoint {} has lost its name: {} has taken it while the store was "
+                             "away. New peers find that one; transfers from here continue",
+                             next.name, holder->who.name()));
+      return Status::ok();
+    }
+    state->record = std::move(next);
+    state->has_name = true;
+    if (std::exchange(state->is_taken, false))
+      log_line(LogLevel::kWarn, fmt::format("endpoint {} has its name again", state->record.name));
+    return Status::ok();
+  }
+
+  const std::shared_ptr<Member> member_;
+  const std::shared_ptr<State> state_;  // shared with watches of sessions
+  std::uint64_t renewal_ = 0;
+};
+
 Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
                                                  std::string_view name, Role role,
                                                  Deadline deadline) {
-  auto normal = normal_name(name);
-  if (!normal.is_ok()) return normal.status();
+  MEMSPAN_PASS_ASSIGN(auto normal, normal_name(name));
   catch_copy_faults();
-  EndpointRecord record{.name = *normal,
+  EndpointRecord record{.name = normal,
                         .generation = random_hex(8),
                         .role = role,
                         .broker_address = member->broker().address(),
                         .who = member->identity()};
   MEMSPAN_TRY(chosen_device().status(), "making an endpoint");
   MEMSPAN_PASS(check_copy_setting());
-  auto patience = registration_patience();
-  if (!patience.is_ok()) return patience.status();
-  auto table = RegistrationTable::create();
-  if (!table.is_ok()) return table.status();
-  auto notifications = NotificationQueue::create();
-  if (!notifications.is_ok()) return notifications.status();
-  auto worker = Worker::create();
-  if (!worker.is_ok()) return worker.status();
+  MEMSPAN_PASS_ASSIGN(auto patience, registration_patience());
+  MEMSPAN_PASS_ASSIGN(auto table, RegistrationTable::create());
+  MEMSPAN_PASS_ASSIGN(auto notifications, NotificationQueue::create());
+  MEMSPAN_PASS_ASSIGN(auto worker, Worker::create());
   // If the Yama module restricts ptrace, peers may still reach this process's memory.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
-  std::unique_ptr<Endpoint> made(
-      new Endpoint(std::move(member), std::move(record), std::move(table).value(),
-                   std::move(notifications).value(), std::move(worker).value(), *patience));
-  MEMSPAN_TRY_ASSIGN(made->listed_, ListedMember::list(MemberKind::kEndpoint, *normal, 0, 1),
+  std::unique_ptr<Endpoint> made(new Endpoint(std::move(member), std::move(record),
+                                              std::move(table), std::move(notifications),
+                                              std::move(worker), patience));
+  MEMSPAN_TRY_ASSIGN(made->listed_, ListedMember::list(MemberKind::kEndpoint, normal, 0, 1),
                      "making an endpoint");
-  std::vector<Fd> descriptors;
-  {
-    MutexLock lock(made->mutex_);
-    MEMSPAN_TRY_ASSIGN(Fd pages, made->table_.pages().duplicate(), "making an endpoint");
-    descriptors.push_back(std::move(pages));
-  }
-  MEMSPAN_TRY_ASSIGN(Fd notifications_end, made->notifications_.sending_end(),
-                     "making an endpoint");
-  descriptors.push_back(std::move(notifications_end));
+  std::vector<Fd> descriptors(2);
+  MEMSPAN_TRY_ASSIGN(descriptors[0], made->memory_.pages().duplicate(), "making an endpoint");
+  MEMSPAN_TRY_ASSIGN(descriptors[1], made->notifications_.sending_end(), "making an endpoint");
   MEMSPAN_PASS(
       made->member_->broker().publish(made->record_.published_name(), std::move(descriptors)));
   made->member_->services().add(
       made->record_.published_name(),
       [endpoint = made.get()](std::string_view request) { return endpoint->answer(request); });
   MEMSPAN_PASS(made->member_->be_reachable(deadline));
-  auto name_claim = NameClaim::take(made->member_, made->record_, deadline);
-  if (!name_claim.is_ok()) return name_claim.status();
-  made->name_ = std::move(name_claim).value();
+  MEMSPAN_PASS_ASSIGN(made->name_, NameClaim::take(made->member_, made->record_, deadline));
   return made;
 }
 
@@ -92,32 +264,17 @@ Endpoint::Endpoint(std::shared_ptr<Member> member, EndpointRecord record, Regist
     : member_(std::move(member)),
       record_(std::move(record)),
       notifications_(std::move(notifications)),
-      adopted_(*member_, record_, table_for_adopted()),
-      table_(std::move(table)),
-      counters_(table_.pages().counters()),
-      registrations_(table_),
-      of_device_(other_device(), *member_, record_, registrations_),
-      exposed_(table_.pages()),
+      memory_(member_->broker(), record_, std::move(table)),
       worker_(std::move(worker)),
       peers_(std::make_unique<Peers>(
-          member_, record_.role, patience,
+          member_, record_.role, patience, memory_.changes(),
           [worker = worker_](const std::string& peer) { worker->note_peer_down(peer); })) {}
 
 Endpoint::~Endpoint() {
   member_->services().remove(record_.published_name());
-  {
-    MutexLock lock(mutex_);
-    table_.close();
-    exposed_.retract_all();
-    for (const auto& [address, allocation] : allocations_)
-      member_->broker().retract(record_.allocation_name(allocation.number));
-  }
+  memory_.close();
   worker_->end();
   peers_.reset();
-  {
-    MutexLock registering(registering_);
-    adopted_.remove_all();
-  }
   member_->broker().retract(record_.published_name());
   if (name_ == nullptr) return;
   KeyValueStore& store = member_->store();
@@ -132,136 +289,11 @@ Endpoint::~Endpoint() {
         [&](const Deadline& deadline) { return store.remove(key, deadline).status(); });
 }
 
-Status Endpoint::add(std::uint64_t base, std::uint64_t bytes) {
-  peers_->note_registration();
-  MutexLock registering(registering_);
-  auto counted = adopted_.count(base, bytes);
-  if (!counted.is_ok()) return counted.status();
-  if (*counted) return Status::ok();
-  MutexLock lock(mutex_);
-  return of_device_.concerns(base) ? of_device_.add(base, bytes) : registrations_.add(base, bytes);
-}
-
-Status Endpoint::add_joined(std::span<const Range> ranges) {
-  peers_->note_registration();
-  MutexLock registering(registering_);
-  for (const Range& range : ranges) MEMSPAN_PASS(adopted_.check_apart(range.base, range.bytes));
-  MutexLock lock(mutex_);
-  const auto is_of_device = [this](const Range& range) MEMSPAN_REQUIRES(mutex_) {
-    return of_device_.concerns(range.base);
-  };
-  const auto count = std::count_if(ranges.begin(), ranges.end(), is_of_device);
-  if (count == 0) return registrations_.add_joined(ranges);
-  if (static_cast<std::size_t>(count) != ranges.size())
-    return {Code::kInvalidArgument, "memory of the host and of a device in one registration"};
-  return of_device_.add_all(ranges);
-}
-
-Status Endpoint::add_adopted(std::uint64_t base, std::uint64_t bytes) {
-  MEMSPAN_PASS(check_range(base, bytes));
-  peers_->note_registration();
-  MutexLock registering(registering_);
-  return adopted_.add(base, bytes);
-}
-
-AdoptedRegistrations::Table Endpoint::table_for_adopted() {
-  return {.check =
-              [this](const Range& range) {
-                MutexLock lock(mutex_);
-                if (of_device_.concerns(range.base))
-                  return Status(
-                      Code::kNotSupported,
-                      "memory of a device has no pages to adopt, and needs none: register "
-                      "it as it is");
-                return registrations_.check_apart(range.base, range.bytes);
-              },
-          .add =
-              [this](const Range& range) {
-                MutexLock lock(mutex_);
-                return registrations_.add_allocation(range);
-              },
-          .remove =
-              [this](const Range& range, std::uint32_t slot) {
-                MutexLock lock(mutex_);
-                registrations_.remove_allocation(slot);
-                exposed_.retract_removed(range.base);
-              }};
-}
-
-void Endpoint::leave_adopted_pages() {
-  MutexLock registering(registering_);
-  adopted_.leave_pages();
-}
-
-Status Endpoint::remove(std::uint64_t base) {
-  MutexLock registering(registering_);
-  if (Status status = adopted_.remove(base); status.code() != Code::kNotFound) return status;
-  MutexLock lock(mutex_);
-  Status status = of_device_.remove(base) ? Status::ok() : registrations_.remove(base);
-  exposed_.retract_removed(base);
-  return status;
-}
-
-Result<void*> Endpoint::allocate(std::size_t bytes) {
-  auto memory = RegisteredAllocation::allocate(bytes);
-  if (!memory.is_ok()) return memory.status();
-  std::byte* const base = memory->base();
-  MutexLock lock(mutex_);
-  const std::uint32_t number = ++last_allocation_;
-  MEMSPAN_PASS(publish_allocation(*memory, number));
-  auto slot = registrations_.add_allocation(
-      Range{.base = reinterpret_cast<std::uint64_t>(base), .bytes = bytes, .allocation = number});
-  if (!slot.is_ok()) {
-    member_->broker().retract(record_.allocation_name(number));
-    return slot.status();
-  }
-  peers_->note_registration();
-  allocations_.emplace(base, Allocation{std::move(memory).value(), number, *slot});
-  return static_cast<void*>(base);
-}
-
-Result<void*> Endpoint::allocate_of_device(std::size_t bytes) {
-  Device* const device = other_device();
-  if (device == nullptr) return allocate(bytes);
-  if (bytes == 0) return Status(Code::kInvalidArgument, "invalid capacity, which is 0");
-  MEMSPAN_TRY_ASSIGN(std::shared_ptr<std::byte> memory,
-                     device->allocate_mapped(bytes, "memspan-trans"), "making device memory");
-  std::byte* const base = memory.get();
-  MutexLock lock(mutex_);
-  MEMSPAN_PASS(of_device_.add_allocation(reinterpret_cast<std::uint64_t>(base), bytes));
-  peers_->note_registration();
-  device_memory_.emplace(base, std::move(memory));
-  return static_cast<void*>(base);
-}
-
-Status Endpoint::publish_allocation(RegisteredAllocation& memory, std::uint32_t number) {
-  std::vector<Fd> descriptors;
-  descriptors.push_back(memory.take_descriptor());
-  return member_->broker().publish(record_.allocation_name(number), std::move(descriptors));
-}
-
 Result<std::string> Endpoint::answer(std::string_view request) {
-  auto asked = decode_endpoint_request(request);
-  if (!asked.is_ok()) return asked.status();
-  return asked->notify ? answer_notify(*asked->notify) : answer_resolve(asked->resolve);
-}
-
-Result<std::string> Endpoint::answer_resolve(const std::vector<Piece>& pieces) {
-  auto access = member_->remote_access();
-  if (!access.is_ok()) return access.status();
-  ResolveAnswer answer;
-  std::set<const ExposedRegion*> told;
-  MutexLock lock(mutex_);
-  for (const Piece& piece : pieces) {
-    auto extent = exposed_.find(**access, piece.remote, piece.bytes);
-    if (extent.code() == Code::kNotFound) {
-      answer.refusal = extent.status().message();
-      break;
-    }
-    if (!extent.is_ok()) return extent.status();
-    if (told.insert(extent->region).second)
-      answer.extents.push_back({extent->base, extent->region->describe()});
-  }
+  MEMSPAN_PASS_ASSIGN(auto asked, decode_endpoint_request(request));
+  if (asked.notify) return answer_notify(*asked.notify);
+  MEMSPAN_PASS_ASSIGN(auto access, member_->remote_access());
+  MEMSPAN_PASS_ASSIGN(auto answer, memory_.resolve(*access, asked.resolve));
   return encode(answer);
 }
 
@@ -270,11 +302,12 @@ Result<std::string> Endpoint::answer_notify(const Notify& notify) {
   const CompletionAction& action = notify.action;
   if (action.counter) MEMSPAN_PASS(check_counter(*action.counter));
   if (action.message) {
-    const Status status = notifications_.push({notify.sender, *action.message});
+    const Status status =
+        send_notification(notifications_.own_sending_end(), {notify.sender, *action.message});
     if (status.code() == Code::kTimeout) return Status(Code::kUnavailable, status.message());
     if (!status.is_ok()) return status;
   }
-  if (action.counter) add_to_counter(counters_, *action.counter, action.value);
+  if (action.counter) add_to_counter(counters(), *action.counter, action.value);
   return std::string();
 }
 
@@ -284,38 +317,11 @@ Status Endpoint::reach(std::string_view peer) {
   return found.is_ok() ? (*found)->ask() : found.status();
 }
 
-bool Endpoint::release_of_device(const void* address) {
-  std::map<const void*, std::shared_ptr<std::byte>>::node_type memory;  // ends without the lock
-  MutexLock lock(mutex_);
-  memory = device_memory_.extract(address);
-  if (memory.empty()) return false;
-  const auto base = reinterpret_cast<std::uint64_t>(address);
-  of_device_.remove_allocation(base);
-  exposed_.retract_removed(base);
-  return true;
-}
-
-Status Endpoint::release(const void* address) {
-  if (release_of_device(address)) return Status::ok();
-  std::map<const void*, Allocation>::node_type allocation;  // ends without the lock
-  MutexLock lock(mutex_);
-  allocation = allocations_.extract(address);
-  if (allocation.empty())
-    return {Code::kInvalidArgument,
-            fmt::format("invalid address, which is {}: no memory of this endpoint begins there",
-                        address)};
-  registrations_.remove_allocation(allocation.mapped().slot);
-  exposed_.retract_removed(reinterpret_cast<std::uint64_t>(address));
-  member_->broker().retract(record_.allocation_name(allocation.mapped().number));
-  return Status::ok();
-}
-
 Status Endpoint::submit(Direction direction, std::string_view peer, const Pieces& pieces,
                         const DeviceStream& stream) {
   const EndsWith ends_early(is_ending_, kDestroyed);
-  auto found = peers_->find(peer);
-  if (!found.is_ok()) return found.status();
-  return StreamTransfer(**found, direction, stream).submit(pieces);
+  MEMSPAN_PASS_ASSIGN(auto found, peers_->find(peer));
+  return submit_to_stream(*found, direction, pieces, stream);
 }
 
 Status Endpoint::transfer(Direction direction, std::string_view peer, const Pieces& pieces,
@@ -331,12 +337,6 @@ Status Endpoint::transfer(Direction direction, std::string_view peer, const Piec
   if (!engine.is_refused()) [[likely]]
     return status;
   return wait_for_registration(**found, engine, std::move(status));
-}
-
-Status Endpoint::transfer(Direction direction, std::string_view peer, const Piece& piece) {
-  if (peers_->move_at_once(peer, direction, piece)) [[likely]]
-    return Status::ok();
-  return transfer(direction, peer, PieceList({piece}));
 }
 
 // The peer does not report registrations, so this polls.
@@ -362,22 +362,6 @@ Status Endpoint::wait_for_registration(Peer& peer, CopyEngine& engine, Status re
   }
   if (engine.is_refused()) peers_->note_waited_in_vain(peer);
   return refusal;
-}
-
-Status Endpoint::wait_for_counter(std::uint32_t counter, std::uint64_t value,
-                                  Deadline deadline) const {
-  return transfer::wait_for_counter(counters_, counter, value, is_ending_, deadline);
-}
-
-void Endpoint::end_waits() {
-  is_ending_.store(true, std::memory_order_seq_cst);
-  ring_counters(counters_);
-  notifications_.end();
-}
-
-std::shared_ptr<Request> Endpoint::prepare(Direction direction, std::string peer,
-                                           std::unique_ptr<const Pieces> pieces) const {
-  return std::make_shared<Request>(direction, record_.name, std::move(peer), std::move(pieces));
 }
 
 }  // namespace memspan::transfer

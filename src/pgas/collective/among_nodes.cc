@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pgas/collective/among_nodes.h"
+#include "pgas/collective/steps.h"
 
 #include <fmt/format.h>
-
-#include <algorithm>
-#include <cstring>
-#include <span>
-
-#include "pgas/collective/pushes.h"
-#include "pgas/team_nodes.h"
 
 namespace memspan::pgas {
 namespace {
@@ -35,8 +28,7 @@ class NodePeers {
     return receive(node, step, [](std::span<std::byte>, std::size_t) {});
   }
   Status put(int node, std::byte* dest, const void* source, std::size_t bytes) const {
-    if (bytes == 0) return Status::ok();
-    return push(team_, members_[static_cast<std::size_t>(node)], dest, source, bytes);
+    return push(team_, team_.world().routes(), members_[node], dest, source, bytes);
   }
 
   // Bytes by messages, for a receiver that has no place of its own for them.
@@ -69,7 +61,7 @@ class NodePeers {
   }
 
  private:
-  int peer(int node) const { return team_.peer_of(members_[static_cast<std::size_t>(node)]); }
+  int peer(int node) const { return team_.peer_of(members_[node]); }
   // The barrier before and the step; no barrier has that number of steps.
   MessageKey key(int step) const {
     return {MessageKind::kData, team_.id(),
@@ -93,12 +85,6 @@ std::vector<int> leaders_of(const TeamNodes& nodes) {
   leaders.reserve(static_cast<std::size_t>(nodes.count()));
   for (int node = 0; node < nodes.count(); ++node) leaders.push_back(nodes.leader(node));
   return leaders;
-}
-
-// Reads a near member's copy of `address`.
-Status pull(Team& team, int member, void* to, const void* address, std::size_t bytes) {
-  const RouteTable& table = team.world().routes();
-  return get(table, table.route_of(address, team.peer_of(member)), to, address, bytes);
 }
 
 // An all-reduce of `data` among one member of each node.
@@ -220,9 +206,9 @@ Status reduce_on_node(const PrefixReduction& all, std::byte* dest, const std::by
   for (std::size_t done = std::min(bytes, index * slice); done < last; done += piece) {
     const std::size_t now = std::min(piece, last - done);
     MEMSPAN_PASS(reduce_sources(all, near, sum, source + done, now));
-    MEMSPAN_PASS(push(team, near[0], dest + done, sum, now));
+    MEMSPAN_PASS(push(team, team.world().routes(), near[0], dest + done, sum, now));
   }
-  return complete_pushes(team);
+  return complete_pushes(team.world().routes());
 }
 
 }  // namespace
@@ -233,8 +219,8 @@ Status broadcast_among_nodes(Team& team, const char* what, void* dest, const voi
   const int root_node = nodes.node_of(root);
   // The member of each node that has the data first.
   std::vector<int> holders = leaders_of(nodes);
-  holders[static_cast<std::size_t>(root_node)] = root;
-  const int holder = holders[static_cast<std::size_t>(nodes.mine())];
+  holders[root_node] = root;
+  const int holder = holders[nodes.mine()];
   if (team.index() == holder) {
     const NodePeers peers(team, what, holders);
     const int count = nodes.count();
@@ -250,33 +236,33 @@ Status broadcast_among_nodes(Team& team, const char* what, void* dest, const voi
           peers.put(node_at(place + distance), static_cast<std::byte*>(dest), data, bytes));
       MEMSPAN_PASS(peers.signal(node_at(place + distance), 0));
     }
-    MEMSPAN_PASS(complete_pushes(team));
+    MEMSPAN_PASS(complete_pushes(team.world().routes()));
   }
   MEMSPAN_PASS(team.barrier(what));
   if (team.index() != root && team.index() != holder)
-    return pull(team, holder, dest, holder == root ? source : dest, bytes);
+    return pull(team, team.world().routes(), holder, dest, holder == root ? source : dest, bytes);
   return Status::ok();
 }
 
 Status gather_among_nodes(Team& team, const char* what, std::byte* dest, const void* source,
                           const std::vector<Slot>& slots) {
   const TeamNodes& nodes = *team.nodes();
-  const Slot& mine = slots[static_cast<std::size_t>(team.index())];
-  if (mine.bytes != 0)
-    for (int i = 0; i < team.size(); ++i) {
-      const int member = member_after(team, i);
-      const int node = nodes.node_of(member);
-      if (node == nodes.mine() || member == nodes.leader(node))
-        MEMSPAN_PASS(push(team, member, dest + mine.offset, source, mine.bytes));
-    }
-  MEMSPAN_PASS(complete_pushes(team));
+  const Slot& mine = slots[team.index()];
+  for (int i = 0; i < team.size(); ++i) {
+    const int member = member_after(team, i);
+    const int node = nodes.node_of(member);
+    if (node == nodes.mine() || member == nodes.leader(node))
+      MEMSPAN_PASS(
+          push(team, team.world().routes(), member, dest + mine.offset, source, mine.bytes));
+  }
+  MEMSPAN_PASS(complete_pushes(team.world().routes()));
   MEMSPAN_PASS(team.barrier(what));
   if (!team.is_node_leader())
     for (int member = 0; member < team.size(); ++member) {
-      const Slot& slot = slots[static_cast<std::size_t>(member)];
-      if (nodes.node_of(member) != nodes.mine() && slot.bytes != 0)
-        MEMSPAN_PASS(
-            pull(team, nodes.my_leader(), dest + slot.offset, dest + slot.offset, slot.bytes));
+      const Slot& slot = slots[member];
+      if (nodes.node_of(member) != nodes.mine())
+        MEMSPAN_PASS(pull(team, team.world().routes(), nodes.my_leader(), dest + slot.offset,
+                          dest + slot.offset, slot.bytes));
     }
   return team.barrier(what);
 }
@@ -290,10 +276,11 @@ Status reduce_among_nodes(const PrefixReduction& all, std::byte* dest, const std
   if (team.is_node_leader()) {
     const NodePeers peers(team, all.what, leaders_of(nodes));
     MEMSPAN_PASS(LeaderReduction(peers, all.kernel, dest, bytes).run());
-    MEMSPAN_PASS(complete_pushes(team));
+    MEMSPAN_PASS(complete_pushes(team.world().routes()));
   }
   MEMSPAN_PASS(team.barrier(all.what));
-  if (!team.is_node_leader()) MEMSPAN_PASS(pull(team, nodes.my_leader(), dest, dest, bytes));
+  if (!team.is_node_leader())
+    MEMSPAN_PASS(pull(team, team.world().routes(), nodes.my_leader(), dest, dest, bytes));
   return team.barrier(all.what);
 }
 

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives over a team. All are blocking, called by every member in the same order, one thread
-// at a time per team. Sizes are in bytes unless said; sources and destinations are symmetric.
-// `what` names the call in messages.
+// at a time per team. Sizes are in bytes unless said; sources and destinations are symmetric, in
+// memory of the host or of a device. `what` names the call in messages.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
-#include "core/status.h"
 #include "pgas/reduction/kernels.h"
 #include "pgas/team.h"
 
@@ -22,8 +18,10 @@ Status sync(Team& team, const char* what);
 enum class RootsDest { kWritten, kLeft };
 Status broadcast(Team& team, const char* what, void* dest, const void* source, std::size_t bytes,
                  int root, RootsDest roots_dest = RootsDest::kWritten);
+
 // Member i's `bytes` bytes to every member's dest + i * bytes.
 Status fcollect(Team& team, const char* what, void* dest, const void* source, std::size_t bytes);
+
 // As fcollect, with a size of its own for each member, one after the other.
 Status collect(Team& team, const char* what, void* dest, const void* source, std::size_t bytes);
 // Block j of member i to block i of member j.
@@ -42,7 +40,7 @@ Status reduce(Team& team, const char* what, void* dest, const void* source, std:
 // Prefixes in member order: member i gets the reduction of members 0 to i (inclusive) or to i - 1
 // (exclusive; member 0 gets zeros). dest may be source.
 enum class ScanKind { kInclusive, kExclusive };
-Status scan(Team& team, const char* what, ScanKind kind, void* dest, const void* source,
+Status scan(Team& team, const char* what, void* dest, const void* source, ScanKind kind,
             std::size_t count, const ReductionKernel& kernel);
 
 }  // namespace memspan::pgas

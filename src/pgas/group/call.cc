@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/group/call.h"
 
-#include <algorithm>
-#include <array>
-#include <cstring>
-#include <span>
-
-#include "pgas/call_signature.h"
+#include <fmt/format.h>
 
 namespace memspan::pgas {
 namespace {
@@ -64,6 +59,12 @@ Status explain_difference(const Team& team, std::span<const std::uint64_t> mine,
 
 const char* CallSignature::what() const {
   return kNames[static_cast<std::size_t>(call)];
+}
+
+Status check_root(const ProcessGroup& group, int root) {
+  if (root >= 0 && root < group.size()) return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("the root is {}, allowed are 0 to {}", root, group.size() - 1)};
 }
 
 Status checked_barrier(ProcessGroup& group, const CallSignature& signature, const void* data,

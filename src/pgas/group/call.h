@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A collective of a group begins with a barrier whose payload says what each member calls
-// (call_signature.h), so that differing calls are found before anything is written.
+// (SignatureField), so that differing calls are found before anything is written.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
-#include "core/status.h"
-#include "device/host/copy.h"
 #include "pgas/group/process_group.h"
+#include "pgas/rma.h"
 
 namespace memspan::pgas {
 
@@ -38,6 +32,9 @@ struct CallSignature {
 
   const char* what() const;  // "all_reduce"
 };
+
+// kInvalidArgument if no member has that number.
+Status check_root(const ProcessGroup& group, int root);
 
 // How many words of that barrier are left for data.
 inline constexpr std::size_t kCallWords = 2;
@@ -103,13 +100,6 @@ Status in_steps(ProcessGroup& group, const CallSignature& signature, std::size_t
   return in_agreed_steps(
       group, signature, signature.bytes, fill, [steps] { return Result<std::size_t>(steps); },
       consume);
-}
-
-inline std::byte* at(void* base, std::size_t offset) {
-  return static_cast<std::byte*>(base) + offset;
-}
-inline const std::byte* at(const void* base, std::size_t offset) {
-  return static_cast<const std::byte*>(base) + offset;
 }
 
 // Writes the parts of a call's result, which are `bytes` bytes together.

@@ -4,21 +4,12 @@
 // want the data read it there.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "pgas/group/call.h"
-#include "pgas/group/collectives.h"
 
 namespace memspan::pgas {
 namespace {
-
-Status check_root(const ProcessGroup& group, int root) {
-  if (root >= 0 && root < group.size()) return Status::ok();
-  return {Code::kInvalidArgument,
-          fmt::format("the root is {}, allowed are 0 to {}", root, group.size() - 1)};
-}
 
 // A whole number of cache lines of the buffer for each member, behind the `first` bytes.
 Slots cut_buffer(const ProcessGroup& group, std::size_t first) {
@@ -31,42 +22,21 @@ int other(const ProcessGroup& group, int i) {
   return (group.rank() + i) % group.size();
 }
 
-// Sizes that members say of each other, at the beginning of the buffer of the first piece.
-struct Sizes {
-  explicit Sizes(const ProcessGroup& group) : members(static_cast<std::size_t>(group.size())) {}
-  std::size_t bytes() const {
-    return (2 * members * sizeof(std::uint64_t) + kCacheLine - 1) / kCacheLine * kCacheLine;
-  }
-  // The size that `from` has for `to`, and the size that `to` wants from `from`.
-  static std::uint64_t has(const ProcessGroup& group, int from, int to) {
-    return read(group.buffer_of(from), static_cast<std::size_t>(to));
-  }
-  static std::uint64_t wants(const ProcessGroup& group, int from, int to) {
-    return read(group.buffer_of(to),
-                static_cast<std::size_t>(group.size()) + static_cast<std::size_t>(from));
-  }
-  static std::uint64_t read(const std::byte* buffer, std::size_t index) {
-    std::uint64_t value = 0;
-    std::memcpy(&value, buffer + index * sizeof value, sizeof value);
-    return value;
-  }
-  void write(std::byte* buffer, const std::size_t value_bytes[],
-             const std::size_t result_bytes[]) const {
-    for (std::size_t member = 0; member < members; ++member) {
-      const std::uint64_t pair[] = {value_bytes[member], result_bytes[member]};
-      std::memcpy(buffer + member * sizeof pair[0], &pair[0], sizeof pair[0]);
-      std::memcpy(buffer + (members + member) * sizeof pair[0], &pair[1], sizeof pair[0]);
-    }
-  }
-  std::size_t members;
-};
+// At the beginning of the buffer of the first piece a member says how many bytes it has for each
+// member, and then how many it wants from each.
+std::size_t bytes_of_sizes(const ProcessGroup& group) {
+  return align_up(2 * group.size() * sizeof(std::uint64_t), kCacheLine);
+}
+const std::uint64_t* sizes_of(const ProcessGroup& group, int member) {
+  return reinterpret_cast<const std::uint64_t*>(group.buffer_of(member));
+}
 
 // All look at all pairs, so that all know.
 Status check_sizes(const ProcessGroup& group) {
   for (int from = 0; from < group.size(); ++from)
     for (int to = 0; to < group.size(); ++to) {
-      const std::uint64_t has = Sizes::has(group, from, to);
-      const std::uint64_t wants = Sizes::wants(group, from, to);
+      const std::uint64_t has = sizes_of(group, from)[to];
+      const std::uint64_t wants = sizes_of(group, to)[group.size() + from];
       if (has != wants)
         return {Code::kInvalidArgument,
                 fmt::format("member {} has {} bytes for member {}, which wants {}", from, has, to,
@@ -79,8 +49,34 @@ std::size_t largest(const ProcessGroup& group) {
   std::uint64_t most = 0;
   for (int from = 0; from < group.size(); ++from)
     for (int to = 0; to < group.size(); ++to)
-      if (from != to) most = std::max(most, Sizes::has(group, from, to));
+      if (from != to) most = std::max(most, sizes_of(group, from)[to]);
   return most;
+}
+
+// The values of all members, for the root, or without one for all.
+Status gather(ProcessGroup& group, const CallSignature& signature, void* const results[],
+              const void* values) {
+  const std::size_t bytes = signature.bytes;
+  const bool is_for_all = signature.root < 0;
+  const bool is_reader = is_for_all || group.rank() == signature.root;
+  ResultWriter write(bytes * static_cast<std::size_t>(group.size()));
+  return in_steps(
+      group, signature, pieces_of(bytes, kPipelineBytes),
+      [&](std::size_t step) {
+        const Piece piece = piece_of(bytes, kPipelineBytes, step);
+        if (is_for_all)
+          group.give_all(0, at(values, piece.begin), piece.bytes);
+        else if (!is_reader)
+          group.give_buffer(signature.root, at(values, piece.begin), piece.bytes);
+      },
+      [&](std::size_t step) {
+        if (!is_reader) return;
+        const Piece piece = piece_of(bytes, kPipelineBytes, step);
+        write(at(results[group.rank()], piece.begin), at(values, piece.begin), piece.bytes);
+        for (int i = 1; i < group.size(); ++i)
+          write(at(results[other(group, i)], piece.begin), group.buffer_of(other(group, i)),
+                piece.bytes);
+      });
 }
 
 }  // namespace
@@ -123,42 +119,13 @@ Status group_broadcast(ProcessGroup& group, void* values, std::size_t bytes, int
 
 Status group_all_gather(ProcessGroup& group, void* const results[], const void* values,
                         std::size_t bytes) {
-  ResultWriter write(bytes * static_cast<std::size_t>(group.size()));
-  return in_steps(
-      group, {GroupCall::kAllGather, bytes}, pieces_of(bytes, kPipelineBytes),
-      [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, kPipelineBytes, step);
-        group.give_all(0, at(values, piece.begin), piece.bytes);
-      },
-      [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, kPipelineBytes, step);
-        write(at(results[group.rank()], piece.begin), at(values, piece.begin), piece.bytes);
-        for (int i = 1; i < group.size(); ++i)
-          write(at(results[other(group, i)], piece.begin), group.buffer_of(other(group, i)),
-                piece.bytes);
-      });
+  return gather(group, {GroupCall::kAllGather, bytes}, results, values);
 }
 
 Status group_gather(ProcessGroup& group, void* const results[], const void* values,
                     std::size_t bytes, int root) {
   MEMSPAN_PASS(check_root(group, root));
-  const bool is_root = group.rank() == root;
-  ResultWriter write(bytes * static_cast<std::size_t>(group.size()));
-  return in_steps(
-      group, {GroupCall::kGather, bytes, root}, pieces_of(bytes, kPipelineBytes),
-      [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, kPipelineBytes, step);
-        if (is_root) return;
-        group.give_buffer(root, at(values, piece.begin), piece.bytes);
-      },
-      [&](std::size_t step) {
-        if (!is_root) return;
-        const Piece piece = piece_of(bytes, kPipelineBytes, step);
-        write(at(results[root], piece.begin), at(values, piece.begin), piece.bytes);
-        for (int i = 1; i < group.size(); ++i)
-          write(at(results[other(group, i)], piece.begin), group.buffer_of(other(group, i)),
-                piece.bytes);
-      });
+  return gather(group, {GroupCall::kGather, bytes, root}, results, values);
 }
 
 Status group_scatter(ProcessGroup& group, void* result, const void* const values[],
@@ -189,14 +156,14 @@ Status group_all_to_all(ProcessGroup& group, void* const results[],
                         const std::size_t result_bytes[], const void* const values[],
                         const std::size_t value_bytes[]) {
   const CallSignature signature{GroupCall::kAllToAll};
-  const Sizes sizes(group);
-  const Slots slots = cut_buffer(group, sizes.bytes());
+  const Slots slots = cut_buffer(group, bytes_of_sizes(group));
   const auto rank = static_cast<std::size_t>(group.rank());
   ResultWriter write(std::accumulate(result_bytes, result_bytes + group.size(), std::size_t{0}));
   const auto fill = [&](std::size_t step) {
     if (step == 0) {
-      sizes.write(group.my_buffer(), value_bytes, result_bytes);
-      group.share(0, sizes.bytes());
+      auto* const sizes = reinterpret_cast<std::uint64_t*>(group.my_buffer());
+      std::copy_n(result_bytes, group.size(), std::copy_n(value_bytes, group.size(), sizes));
+      group.share(0, bytes_of_sizes(group));
     }
     for (int i = 1; i < group.size(); ++i) {
       const auto member = static_cast<std::size_t>(other(group, i));

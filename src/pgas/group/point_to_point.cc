@@ -3,11 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
-
 namespace memspan::pgas {
-
 namespace {
 
 // The part of a member's heap for messages between it and another one.
@@ -250,7 +246,7 @@ bool PointToPoint::push(int member) {
 
 // Whether a receive waits for what is coming from `member`, or for what may be behind it.
 bool PointToPoint::is_wanted(int member) const {
-  if (peers_[static_cast<std::size_t>(member)].incoming.is_under_way) return true;
+  if (peers_[member].incoming.is_under_way) return true;
   return std::any_of(receives_.begin(), receives_.end(), [&](const auto& receive) {
     return receive->member == member || receive->member == kAnybody;
   });

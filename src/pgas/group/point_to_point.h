@@ -12,17 +12,8 @@
 // then it is moved to memory of this process (the unexpected messages).
 #pragma once
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <deque>
 #include <list>
-#include <memory>
-#include <vector>
 
-#include "core/clock.h"
-#include "core/mutex.h"
-#include "core/status.h"
 #include "pgas/group/process_group.h"
 
 namespace memspan::pgas {
@@ -92,9 +83,7 @@ class PointToPoint {
 
   Ring sending_ring(int receiver) const;
   Ring receiving_ring(int sender) const;
-  Peer& peer(int member) MEMSPAN_REQUIRES(mutex_) {
-    return peers_[static_cast<std::size_t>(member)];
-  }
+  Peer& peer(int member) MEMSPAN_REQUIRES(mutex_) { return peers_[member]; }
   // A gone member without which the message cannot be sent or received, or -1.
   int lost_for(const Message& message) const;
   int lost_for_anybody() const;

@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-#include <vector>
+#include <bit>
 
 namespace memspan::pgas {
 namespace {
@@ -57,11 +56,10 @@ void ProcessGroup::leave() {
     std::vector<std::uint64_t> answers(static_cast<std::size_t>(size()));
     const RouteTable& table = world_->routes();
     for (int member = 0; member < size(); ++member) {
-      if (!has_messages_[static_cast<std::size_t>(member)].load(std::memory_order_relaxed))
-        continue;
+      if (!has_messages_[member].load(std::memory_order_relaxed)) continue;
       const Route& route = world_->route(member);
       // A member that is gone needs nothing any more.
-      static_cast<void>(route.link->get_nbi(leaving, &answers[static_cast<std::size_t>(member)],
+      static_cast<void>(route.link->get_nbi(leaving, &answers[member],
                                             table.place_of(route, world_->heap_of(rank())),
                                             sizeof answers[0]));
     }
@@ -139,6 +137,26 @@ Status ProcessGroup::wait_for_arrivals(Duration patience) {
 std::byte* ProcessGroup::channel(int owner, int member) const {
   return world_->heap_of(owner) + kArrivalsBytes + 2 * kPipelineBytes +
          static_cast<std::size_t>(member) * kChannelBytes;
+}
+
+void StageWrites::begin(std::size_t kind, std::size_t bytes) {
+  turn_ = {};
+  way_ = nullptr;
+  if (bytes < kLeastBytes) return;
+  const auto size = static_cast<std::size_t>(std::bit_width(bytes / kLeastBytes) - 1) / 2;
+  choice_ = &choices_[kind][std::min(size, kSizes - 1)];
+  const auto ways = copy_ways();
+  turn_ = choice_->next(static_cast<unsigned>(ways.size()));
+  way_ = &ways[turn_.way];
+  bytes_ = bytes;
+  took_ = {};
+  resume();
+}
+
+void StageWrites::end() {
+  pause();
+  if (turn_.is_rated()) choice_->rate(turn_, CopyChoice::cost_of(took_, bytes_));
+  turn_ = {};
 }
 
 }  // namespace memspan::pgas

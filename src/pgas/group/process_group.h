@@ -18,24 +18,68 @@
 // that they will read. So every member combines the same bytes in the same order.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <memory>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "core/clock.h"
-#include "core/cpu.h"
-#include "core/status.h"
-#include "pgas/group/stage_writes.h"
+#include "device/host/copy.h"
+#include "pgas/reduction/kernels.h"
 #include "pgas/team.h"
-#include "world/membership.h"
-#include "world/world.h"
 
 namespace memspan::pgas {
+
+// How a member writes its pipeline buffers, which the others read after a barrier.
+//
+// Data in another core's cache arrives fast if both cores share a cache, and several times more
+// slowly than from memory if they do not. Which case holds differs between processors, and on a
+// virtual machine from minute to minute. So it is measured (CopyChoice), with the reads. Members
+// count the same calls, so all try the same way at a time; each finds by itself which one is
+// faster.
+
+// The writes of one group. One thread at a time.
+class StageWrites {
+ public:
+  // Calls of a kind by how many bytes they move; those below kLeastBytes are written as any memory.
+  void begin(std::size_t kind, std::size_t bytes);
+  void write(void* to, const void* from, std::size_t bytes) {
+    if (bytes == 0) return;
+    if (way_ == nullptr || bytes < kLargeCopyBytes) {
+      std::memcpy(to, from, bytes);
+      return;
+    }
+    way_->copy(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
+    is_unordered_ |= way_->is_past_caches;
+  }
+  // Before a barrier: members that are past it see the writes.
+  void order() {
+    if (is_unordered_) order_copies_past_caches();
+    is_unordered_ = false;
+  }
+  // The time between the two does not count, since others may be late.
+  void pause() {
+    if (turn_.is_rated()) took_ += Clock::now() - since_;
+  }
+  void resume() {
+    if (turn_.is_rated()) since_ = Clock::now();
+  }
+  void end();
+
+  static constexpr std::size_t kKinds = 16;
+  // Before the first trial: these calls find untouched pages.
+  static constexpr std::uint32_t kCold = 8;
+
+ private:
+  static constexpr std::size_t kLeastBytes = 4096;
+  static constexpr std::size_t kSizes = 8;  // 4 KiB and more, 16 KiB and more, ... 64 MiB and more
+
+  struct Choice : CopyChoice {
+    Choice() : CopyChoice(kCold) {}
+  };
+  std::array<std::array<Choice, kSizes>, kKinds> choices_;
+  CopyChoice* choice_ = nullptr;
+  CopyChoice::Turn turn_;
+  const CopyWay* way_ = nullptr;
+  bool is_unordered_ = false;
+  std::size_t bytes_ = 0;
+  Clock::time_point since_;
+  Duration took_{};
+};
 
 // The size of a pipeline buffer: small enough for those of two members to stay in their
 // second-level caches, large enough for a barrier to cost little beside it.
@@ -157,7 +201,7 @@ class ProcessGroup {
 
   // leave() waits for a far member that messages were put to.
   void note_messages_to(int member) {
-    has_messages_[static_cast<std::size_t>(member)].store(true, std::memory_order_relaxed);
+    has_messages_[member].store(true, std::memory_order_relaxed);
   }
 
   // The part of `owner`'s heap, near this process, for messages between it and `member`.
@@ -219,5 +263,30 @@ class ProcessGroup {
   Status sharing_;                               // the first failure of a put for the next barrier
   std::uint64_t arrived_ = 0;                    // how often this member has
 };
+
+// Collectives of a ProcessGroup on ordinary memory. All are blocking and called by every member in
+// the same order, one thread at a time; include/memspan/group.h says what each does. Lists have an
+// entry for each member. Arguments that only one member gets wrong (a root, a null) are its own
+// failure, before it communicates.
+
+Status group_barrier(ProcessGroup& group);
+
+Status group_broadcast(ProcessGroup& group, void* values, std::size_t bytes, int root);
+Status group_all_gather(ProcessGroup& group, void* const results[], const void* values,
+                        std::size_t bytes);
+Status group_gather(ProcessGroup& group, void* const results[], const void* values,
+                    std::size_t bytes, int root);
+Status group_scatter(ProcessGroup& group, void* result, const void* const values[],
+                     std::size_t bytes, int root);
+Status group_all_to_all(ProcessGroup& group, void* const results[],
+                        const std::size_t result_bytes[], const void* const values[],
+                        const std::size_t value_bytes[]);
+
+Status group_all_reduce(ProcessGroup& group, void* result, const void* values, std::size_t count,
+                        const ReductionKernel& elements);
+Status group_reduce(ProcessGroup& group, void* result, const void* values, std::size_t count,
+                    const ReductionKernel& elements, int root);
+Status group_reduce_scatter(ProcessGroup& group, void* result, const void* const values[],
+                            std::size_t count, const ReductionKernel& elements);
 
 }  // namespace memspan::pgas

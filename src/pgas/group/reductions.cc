@@ -2,14 +2,8 @@
 // Reductions in three ways by size: data that fits travels with the call itself; every member
 // combines a small piece as a whole; of a large one every member combines a slice, which the others
 // then read. All combine in the order of members.
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cstring>
-#include <vector>
 
 #include "pgas/group/call.h"
-#include "pgas/group/collectives.h"
 
 namespace memspan::pgas {
 namespace {
@@ -164,9 +158,7 @@ Status group_all_reduce(ProcessGroup& group, void* result, const void* values, s
 
 Status group_reduce(ProcessGroup& group, void* result, const void* values, std::size_t count,
                     const ReductionKernel& elements, int root) {
-  if (root < 0 || root >= group.size())
-    return {Code::kInvalidArgument,
-            fmt::format("the root is {}, allowed are 0 to {}", root, group.size() - 1)};
+  MEMSPAN_PASS(check_root(group, root));
   const std::size_t bytes = count * elements.bytes;
   return reduce({group, signature_of(GroupCall::kReduce, bytes, elements, root), elements,
                  at(result, 0), at(values, 0), bytes, group.rank() == root});

@@ -3,18 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <atomic>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "core/agreement.h"
-#include "core/fd.h"
-#include "device/huge_pages.h"
-#include "device/mapped_commit.h"
 #include "pgas/group/call.h"
-#include "pgas/group/collectives.h"
 
 namespace memspan::pgas {
 namespace {
@@ -44,10 +33,19 @@ Status check_contributions(const std::vector<Contribution>& all) {
   return Status::ok();
 }
 
+// All of it, anywhere.
+Result<Reservation> map_whole(const Pages& pages) {
+  MEMSPAN_PASS_ASSIGN(Reservation range, Reservation::make(pages.bytes(), nullptr));
+  MEMSPAN_PASS(range.map(0, pages, 0, pages.bytes()));
+  MEMSPAN_PASS_ASSIGN(const CommitSettings settings, CommitSettings::from_environment());
+  if (settings.may_be_huge) advise_huge(range.base(), range.bytes());
+  return range;
+}
+
 // The member publishes it until the next barrier.
 Result<Reservation> map_contribution(Membership& membership, int member,
                                      const Contribution& contribution, Deadline deadline) {
-  const MemberAddress& from = membership.members[static_cast<std::size_t>(member)];
+  const MemberAddress& from = membership.members[member];
   const std::string doing = fmt::format("mapping the memory of member {}", member);
   MEMSPAN_TRY_ASSIGN(FetchedDescriptors fetched,
                      membership.broker->fetch_and_wait(
@@ -59,75 +57,31 @@ Result<Reservation> map_contribution(Membership& membership, int member,
   MEMSPAN_TRY_ASSIGN(const Pages pages, Pages::adopt(std::move(fetched.descriptors[0])), doing);
   if (pages.bytes() < contribution.bytes)
     return Status(Code::kInternal, doing + ": it is less memory than was said");
-  MEMSPAN_TRY_ASSIGN(Reservation range, Reservation::make(pages.bytes(), nullptr), doing);
-  MEMSPAN_TRY(range.map(0, pages, 0, pages.bytes()), doing);
-  MEMSPAN_TRY_ASSIGN(const CommitSettings settings, CommitSettings::from_environment(), doing);
-  if (settings.may_be_huge) advise_huge(range.base(), range.bytes());
+  MEMSPAN_TRY_ASSIGN(Reservation range, map_whole(pages), doing);
   return range;
 }
 
-Result<std::vector<std::string>> gather_texts(ProcessGroup& group, const std::string& mine) {
-  const auto members = static_cast<std::size_t>(group.size());
-  const auto gather = [&](const void* values, void* results, std::size_t bytes) {
-    std::vector<void*> places(members);
-    for (std::size_t member = 0; member < members; ++member)
-      places[member] = at(results, member * bytes);
-    return group_all_gather(group, places.data(), values, bytes);
-  };
-  const std::size_t size = mine.size();
-  std::vector<std::size_t> sizes(members);
-  MEMSPAN_PASS(gather(&size, sizes.data(), sizeof size));
-  const std::size_t most = *std::max_element(sizes.begin(), sizes.end());
-  std::string padded = mine;
-  padded.resize(most);
-  std::string all(members * most, '\0');
-  MEMSPAN_PASS(gather(padded.data(), all.data(), most));
-  std::vector<std::string> texts;
-  for (std::size_t member = 0; member < members; ++member)
-    texts.push_back(all.substr(member * most, sizes[member]));
-  return texts;
+// Lets the members fetch a descriptor.
+Status publish(const Membership& membership, const std::string& name, int descriptor) {
+  std::vector<Fd> descriptors;
+  descriptors.push_back(duplicate(descriptor));
+  if (!descriptors[0].is_valid()) return Status::from_errno("duplicating a descriptor");
+  Access access{.channel = membership.channel};
+  for (const MemberAddress& member : membership.members) access.processes.push_back(member.process);
+  return membership.broker->publish(name, std::move(descriptors), std::move(access));
 }
 
-// Lets the members fetch a descriptor as long as it lives.
-class Publication {
- public:
-  static Result<Publication> make(Membership& membership, const std::optional<SharedPlace>& place) {
-    static std::atomic<std::uint64_t> last{0};
-    Publication made(*membership.broker, ++last);
-    if (!place) return made;
-    std::vector<Fd> descriptors;
-    descriptors.push_back(duplicate(place->descriptor));
-    if (!descriptors[0].is_valid()) return Status::from_errno("duplicating a descriptor");
-    Access access{.channel = membership.channel};
-    for (const MemberAddress& member : membership.members)
-      access.processes.push_back(member.process);
-    MEMSPAN_PASS(membership.broker->publish(published_name(made.number()), std::move(descriptors),
-                                            std::move(access)));
-    return made;
-  }
-  Publication(Publication&& other) noexcept
-      : broker_(std::exchange(other.broker_, nullptr)), number_(other.number_) {}
-  Publication& operator=(Publication&&) = delete;
-  ~Publication() {
-    if (broker_ != nullptr) broker_->retract(published_name(number_));
-  }
-  std::uint64_t number() const { return number_; }
-
- private:
-  Publication(DescriptorBroker& broker, std::uint64_t number) : broker_(&broker), number_(number) {}
-  DescriptorBroker* broker_;
-  std::uint64_t number_;
+// Ends that.
+struct Retract {
+  std::string name;
+  void operator()(DescriptorBroker* broker) const { broker->retract(name); }
 };
 
 }  // namespace
 
 Result<std::byte*> SharedPages::create(std::size_t bytes) {
   MEMSPAN_TRY_ASSIGN(Pages pages, Pages::create(bytes, "memspan-shareable"), "making memory");
-  MEMSPAN_TRY_ASSIGN(Reservation range, Reservation::make(pages.bytes(), nullptr), "making memory");
-  MEMSPAN_TRY(range.map(0, pages, 0, pages.bytes()), "making memory");
-  MEMSPAN_TRY_ASSIGN(const CommitSettings settings, CommitSettings::from_environment(),
-                     "making memory");
-  if (settings.may_be_huge) advise_huge(range.base(), range.bytes());
+  MEMSPAN_TRY_ASSIGN(Reservation range, map_whole(pages), "making memory");
   std::byte* const base = range.base();
   MutexLock lock(mutex_);
   blocks_.emplace(reinterpret_cast<std::uintptr_t>(base),
@@ -156,29 +110,29 @@ Status MappedPages::map(ProcessGroup& group, std::optional<SharedPlace> mine, vo
   Membership& membership = group.world().membership();
   const Duration limit = group.world().waiting().limit;
   const Deadline deadline = limit == Duration::zero() ? Deadline::never() : Deadline::after(limit);
-  const Result<Publication> publication = Publication::make(membership, mine);
-  if (!publication.is_ok()) return publication.status().annotate("mapping");
-  Contribution own{};
-  if (mine) own = {publication.value().number(), mine->offset, mine->bytes};
+  static std::atomic<std::uint64_t> last{0};
+  Contribution own{++last, 0, 0};
+  if (mine) own = {own.name, mine->offset, mine->bytes};
+  const std::string name = published_name(own.name);
+  const std::unique_ptr<DescriptorBroker, Retract> published(membership.broker.get(), {name});
+  if (mine) MEMSPAN_TRY(publish(membership, name, mine->descriptor), "mapping");
   MEMSPAN_PASS(checked_barrier(group, {GroupCall::kMap}, &own, sizeof own));
   std::vector<Contribution> all(static_cast<std::size_t>(group.size()));
   for (int member = 0; member < group.size(); ++member)
-    read_call_data(group, member, &all[static_cast<std::size_t>(member)], sizeof(Contribution));
+    read_call_data(group, member, &all[member], sizeof(Contribution));
   MEMSPAN_PASS(check_contributions(all));
 
   std::vector<Reservation> ranges;
   Status status;
   for (int member = 0; member < group.size() && status.is_ok(); ++member) {
     if (member == group.rank()) continue;
-    auto range =
-        map_contribution(membership, member, all[static_cast<std::size_t>(member)], deadline);
+    auto range = map_contribution(membership, member, all[member], deadline);
     if (range.is_ok())
       ranges.push_back(std::move(range).value());
     else
       status = range.status();
   }
-  MEMSPAN_PASS(
-      agree([&](const std::string& text) { return gather_texts(group, text); }, status, "member"));
+  MEMSPAN_PASS(agree(exchange_by_barriers(group.team(), "map"), status, "member"));
 
   MutexLock lock(mutex_);
   auto range = ranges.begin();

@@ -2,18 +2,6 @@
 // Memory of this process that members of a group may map, and their memory that is mapped here.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <optional>
-#include <vector>
-
-#include "core/mutex.h"
-#include "core/pages.h"
-#include "core/status.h"
-#include "device/reservation.h"
 #include "pgas/group/process_group.h"
 
 namespace memspan::pgas {

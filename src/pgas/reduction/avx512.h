@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "pgas/reduction/instructions.h"
 #include "pgas/reduction/narrow_floats.h"
 #include "pgas/reduction/wide_kernels.h"
 

@@ -6,17 +6,171 @@
 #endif
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <complex>
-#include <type_traits>
 
-#include "pgas/reduction/element_kernels.h"
-#include "pgas/reduction/instructions.h"
 #include "pgas/reduction/narrow_floats.h"
-#include "pgas/reduction/wide_kernels.h"
 
 namespace memspan::pgas {
 namespace {
+
+// The operations of reductions on two values of one type.
+
+// Arithmetic of small integers is done in the type itself, wrapping; signed overflow also wraps.
+template <typename T>
+struct Sum {
+  static T apply(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      using U = std::make_unsigned_t<T>;
+      return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
+    } else {
+      return a + b;
+    }
+  }
+};
+template <typename T>
+struct Product {
+  static T apply(T a, T b) {
+    if constexpr (std::is_integral_v<T>) {
+      // Through 64 bits without a sign: no promotion to int, no undefined overflow.
+      return static_cast<T>(static_cast<unsigned long long>(a) *
+                            static_cast<unsigned long long>(b));
+    } else {
+      return a * b;
+    }
+  }
+};
+// Not operator*, which looks for infinities.
+template <typename T>
+struct Product<std::complex<T>> {
+  static std::complex<T> apply(std::complex<T> a, std::complex<T> b) {
+    return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+  }
+};
+template <typename T>
+struct Min {
+  static T apply(T a, T b) { return b < a ? b : a; }
+};
+template <typename T>
+struct Max {
+  static T apply(T a, T b) { return a < b ? b : a; }
+};
+template <typename T>
+struct And {
+  static T apply(T a, T b) { return static_cast<T>(a & b); }
+};
+template <typename T>
+struct Or {
+  static T apply(T a, T b) { return static_cast<T>(a | b); }
+};
+template <typename T>
+struct Xor {
+  static T apply(T a, T b) { return static_cast<T>(a ^ b); }
+};
+
+// A type that is computed in itself.
+template <typename T>
+struct Plain {
+  using Wide = T;
+  T value;
+  static T widen(Plain plain) { return plain.value; }
+  static Plain narrow(T value) { return {value}; }
+};
+
+template <typename T>
+struct Keep {
+  static T finish(T sum, int) { return sum; }
+};
+template <typename T>
+struct Divide {
+  static T finish(T sum, int members) {
+    if constexpr (std::is_arithmetic_v<T>)
+      return sum / static_cast<T>(members);
+    else
+      return sum / static_cast<typename T::value_type>(members);
+  }
+};
+
+// An element depends on the sources' elements at its own index, also where a source is the result.
+#ifdef __clang__
+#define MEMSPAN_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define MEMSPAN_VECTOR_LOOP _Pragma("GCC ivdep")
+#endif
+
+constexpr std::size_t kBlockBytes = 4096;  // three of them stay in the first-level cache
+
+// In blocks. Each pass over a block reads one more source, and the last one writes the result.
+template <typename Stored, typename Apply, typename Finish>
+[[gnu::always_inline]] inline void combine_all(void* result, const void* const sources[],
+                                               int members, std::size_t count) {
+  using Wide = typename Stored::Wide;
+  constexpr std::size_t kBlock = kBlockBytes / sizeof(Wide);
+  Wide sums[kBlock];
+  for (std::size_t begin = 0; begin < count; begin += kBlock) {
+    const std::size_t now = std::min(kBlock, count - begin);
+    const auto source = [&](int member) {
+      return static_cast<const Stored*>(sources[member]) + begin;
+    };
+    const Stored* const first = source(0);
+    const Stored* const last = source(members - 1);
+    auto* const to = static_cast<Stored*>(result) + begin;
+    const auto store = [&](std::size_t i, Wide sum) {
+      to[i] = Stored::narrow(Finish::finish(sum, members));
+    };
+    if (members == 1) {
+      MEMSPAN_VECTOR_LOOP
+      for (std::size_t i = 0; i < now; ++i) store(i, Stored::widen(first[i]));
+      continue;
+    }
+    if (members == 2) {
+      MEMSPAN_VECTOR_LOOP
+      for (std::size_t i = 0; i < now; ++i)
+        store(i, Apply::apply(Stored::widen(first[i]), Stored::widen(last[i])));
+      continue;
+    }
+    const Stored* const second = source(1);
+    for (std::size_t i = 0; i < now; ++i)
+      sums[i] = Apply::apply(Stored::widen(first[i]), Stored::widen(second[i]));
+    for (int member = 2; member < members - 1; ++member) {
+      const Stored* const next = source(member);
+      for (std::size_t i = 0; i < now; ++i) sums[i] = Apply::apply(sums[i], Stored::widen(next[i]));
+    }
+    MEMSPAN_VECTOR_LOOP
+    for (std::size_t i = 0; i < now; ++i) store(i, Apply::apply(sums[i], Stored::widen(last[i])));
+  }
+}
+
+// into[i] = into[i] op from[i].
+template <typename T, typename Apply>
+void accumulate(void* into, const void* from, std::size_t count) {
+  auto* const sums = static_cast<T*>(into);
+  const auto* const terms = static_cast<const T*>(from);
+  for (std::size_t i = 0; i < count; ++i) sums[i] = Apply::apply(sums[i], terms[i]);
+}
+
+#ifdef __x86_64__
+#define MEMSPAN_TARGET(...) __attribute__((target(__VA_ARGS__)))
+
+#else
+#define MEMSPAN_TARGET(...)
+#endif
+
+// combine_all() for each instruction set.
+template <typename Stored, typename Apply, typename Finish>
+struct Kernel {
+  static void baseline(void* result, const void* const sources[], int members, std::size_t count) {
+    combine_all<Stored, Apply, Finish>(result, sources, members, count);
+  }
+  MEMSPAN_TARGET("avx2")
+  static void avx2(void* result, const void* const sources[], int members, std::size_t count) {
+    combine_all<Stored, Apply, Finish>(result, sources, members, count);
+  }
+  MEMSPAN_TARGET("avx512f,avx512bw,avx512vl,avx512dq")
+  static void avx512(void* result, const void* const sources[], int members, std::size_t count) {
+    combine_all<Stored, Apply, Finish>(result, sources, members, count);
+  }
+};
 
 template <typename Stored, typename Apply, typename Finish>
 constexpr ReductionKernel::Combine combine_of(Instructions instructions) {
@@ -189,8 +343,7 @@ Result<ReductionKernel> reduction_kernel(int type, int op, Instructions instruct
       reduction_kernel(static_cast<ElementType>(type), static_cast<Operator>(op), instructions);
   if (kernel.combine == nullptr)
     return Status(Code::kInvalidArgument,
-                  fmt::format("there is no {} of {}", kNames[static_cast<std::size_t>(op)],
-                              kTable[static_cast<std::size_t>(type)].name));
+                  fmt::format("there is no {} of {}", kNames[op], kTable[type].name));
   return kernel;
 }
 

@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "core/status.h"
-#include "pgas/reduction/instructions.h"
+#include "pgas/reduction/wide_kernels.h"
 
 namespace memspan::pgas {
 

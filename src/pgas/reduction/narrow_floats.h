@@ -17,6 +17,10 @@
 
 namespace memspan::pgas {
 
+inline constexpr std::uint32_t kFloatMagnitude = 0x7fffffffU;
+inline constexpr std::uint32_t kFloatInfinity = 0x7f800000U;
+inline constexpr std::uint32_t kFloatQuiet = 0x400000U;
+
 // How a float's magnitude becomes one with fewer bits, and back.
 template <int kExponentBits, int kMantissaBits>
 struct NarrowMagnitude {
@@ -45,11 +49,16 @@ struct NarrowMagnitude {
                                     kRounds;
     return magnitude < kLeastNormal ? subnormal : normal;
   }
+  // The bits of an 8-bit type with that greatest magnitude.
+  static std::uint8_t narrow_byte(float value, std::uint32_t greatest) {
+    const auto all = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t magnitude = all & kFloatMagnitude;
+    std::uint32_t bits = narrow(magnitude);
+    bits = bits > greatest ? greatest : bits;
+    bits = magnitude > kFloatInfinity ? 0x7fU : bits;
+    return static_cast<std::uint8_t>(bits | ((all >> 24) & 0x80U));
+  }
 };
-
-inline constexpr std::uint32_t kFloatMagnitude = 0x7fffffffU;
-inline constexpr std::uint32_t kFloatInfinity = 0x7f800000U;
-inline constexpr std::uint32_t kFloatQuiet = 0x400000U;
 
 // IEEE 754 binary16.
 struct Half {
@@ -106,14 +115,7 @@ struct Float8E4m3fn {
     const std::uint32_t wide = Magnitude::widen(magnitude);
     return std::bit_cast<float>(wide | special | sign);
   }
-  static Float8E4m3fn narrow(float value) {
-    const auto all = std::bit_cast<std::uint32_t>(value);
-    const std::uint32_t magnitude = all & kFloatMagnitude;
-    std::uint32_t bits = Magnitude::narrow(magnitude);
-    bits = bits > 0x7eU ? 0x7eU : bits;
-    bits = magnitude > kFloatInfinity ? 0x7fU : bits;
-    return {static_cast<std::uint8_t>(bits | ((all >> 24) & 0x80U))};
-  }
+  static Float8E4m3fn narrow(float value) { return {Magnitude::narrow_byte(value, 0x7eU)}; }
 
  private:
   using Magnitude = NarrowMagnitude<4, 3>;
@@ -128,16 +130,8 @@ struct Float8E5m2 {
     return Half::widen({static_cast<std::uint16_t>(small.bits << 8)});
   }
   static Float8E5m2 narrow(float value) {
-    const auto all = std::bit_cast<std::uint32_t>(value);
-    const std::uint32_t magnitude = all & kFloatMagnitude;
-    std::uint32_t bits = Magnitude::narrow(magnitude);
-    bits = bits > 0x7cU ? 0x7cU : bits;
-    bits = magnitude > kFloatInfinity ? 0x7fU : bits;
-    return {static_cast<std::uint8_t>(bits | ((all >> 24) & 0x80U))};
+    return {NarrowMagnitude<5, 2>::narrow_byte(value, 0x7cU)};
   }
-
- private:
-  using Magnitude = NarrowMagnitude<5, 2>;
 };
 
 }  // namespace memspan::pgas

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "core/environment.h"
 #include "core/private_file.h"
@@ -117,38 +116,14 @@ void Cluster::pause(Duration duration, const Deadline& deadline) {
   while (!has_ended() && ended_.wait_until(mutex_, until)) continue;
 }
 
-// One call without an answer yet; logs a long wait.
-class Cluster::Waiting {
- public:
-  explicit Waiting(const Cluster& cluster) : cluster_(cluster) {}
-
-  void tell(const Status& last, const Deadline& deadline) {
-    if (has_told_ || Clock::now() - begin_ < kSilentWait || deadline.has_passed()) return;
-    has_told_ = true;
-    cluster_.host_.log(LogLevel::kWarn,
-                       fmt::format("waiting {} for {}, which has not answered for {:.0f} s: {}{}",
-                                   until(deadline), cluster_.address_.to_string(),
-                                   to_seconds(Clock::now() - begin_), last.message(), kNoEtcd));
-  }
-  Status timed_out(const Status& last) const {
-    return {Code::kTimeout,
-            fmt::format("no answer from {} after {:.3f} s: {}{}", cluster_.address_.to_string(),
-                        to_seconds(Clock::now() - begin_),
-                        last.is_ok() ? "the deadline had passed before" : last.message(), kNoEtcd)};
-  }
-
- private:
-  const Cluster& cluster_;
-  const Clock::time_point begin_ = Clock::now();
-  bool has_told_ = false;
-};
-
 Result<std::string> Cluster::call(const char* path, const std::string& body,
                                   const Deadline& deadline, Call kind) {
   const bool is_last = kind == Call::kLast;
   const bool is_first = path == std::string_view(kAuthenticate);
   const auto is_over = [&] { return (!is_last && has_ended()) || host_.is_interrupted(); };
-  Waiting waiting(*this);
+  const auto began = Clock::now();
+  const std::string where = address_.to_string();
+  bool has_told = false;
   Status last;
   Duration limit = kFirstAttempt;
   Duration rest = kFirstPause;
@@ -156,7 +131,16 @@ Result<std::string> Cluster::call(const char* path, const std::string& body,
   bool has_authenticated = false;
   for (;;) {
     if (!is_last && has_ended()) return status();
-    if (deadline.has_passed()) return waiting.timed_out(last);
+    const auto waited = Clock::now() - began;
+    if (deadline.has_passed())
+      return Status(
+          Code::kTimeout,
+          fmt::format("no answer from {} after {:.3f} s: {}{}", where, to_seconds(waited),
+                      last.is_ok() ? "the deadline had passed before" : last.message(), kNoEtcd));
+    if (waited >= kSilentWait && !std::exchange(has_told, true))
+      host_.log(LogLevel::kWarn,
+                fmt::format("waiting {} for {}, which has not answered for {:.0f} s: {}{}",
+                            until(deadline), where, to_seconds(waited), last.message(), kNoEtcd));
     const std::uint64_t turn = this->turn();
     const auto begin = Clock::now();
     auto answer = calls_.post(at(turn), path, body, is_first ? std::string() : token(),
@@ -173,7 +157,6 @@ Result<std::string> Cluster::call(const char* path, const std::string& body,
     const bool was_silent = Clock::now() - begin >= kFirstAttempt / 2;
     if (was_silent) pass_over(turn);
     give_up(turn);
-    waiting.tell(last, deadline);
     pause(rest, deadline);
     if (was_silent && ++silent_attempts > kShortAttempts)
       limit = std::min(2 * limit, kLongestAttempt);

@@ -4,17 +4,8 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
-#include <memory>
-#include <string>
-#include <vector>
 
-#include "core/clock.h"
-#include "core/mutex.h"
-#include "core/status.h"
-#include "store/etcd/etcd_module.h"
 #include "store/etcd/http.h"
-#include "store/store_address.h"
 
 namespace memspan::etcd {
 
@@ -60,7 +51,6 @@ class Cluster {
   const EtcdHost& host() const { return host_; }
 
  private:
-  class Waiting;
   void pass_over(std::uint64_t turn);  // the member of that turn, for a while
   void pause(Duration duration, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
 

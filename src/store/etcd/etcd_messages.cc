@@ -7,7 +7,6 @@
 #include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <string>
 
 #include "core/remedy.h"
 
@@ -76,9 +75,8 @@ Status read_keys(const Json& range, std::vector<KeyValue>& into) {
   if (keys.is_null()) return Status::ok();
   if (!keys.is_array()) return malformed("a list of keys");
   for (const Json& each : keys) {
-    auto key = read_key(each);
-    if (!key.is_ok()) return key.status();
-    into.push_back(std::move(key).value());
+    MEMSPAN_PASS_ASSIGN(auto key, read_key(each));
+    into.push_back(std::move(key));
   }
   return Status::ok();
 }
@@ -282,10 +280,9 @@ Result<WatchMessage> read_watch(std::string_view line) {
   const Json& events = member(result, "events");
   if (!events.is_array()) return message;
   for (const Json& each : events) {
-    auto now = read_key(member(each, "kv"));
-    if (!now.is_ok()) return now.status();
+    MEMSPAN_PASS_ASSIGN(auto now, read_key(member(each, "kv")));
     message.changes.push_back(
-        {.is_removed = text_of(each, "type") == "DELETE", .now = std::move(now).value()});
+        {.is_removed = text_of(each, "type") == "DELETE", .now = std::move(now)});
   }
   return message;
 }

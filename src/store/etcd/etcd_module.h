@@ -3,15 +3,8 @@
 // libmemspan_etcd.so, which is loaded when a process first uses an etcd:// address.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <string_view>
-
-#include "core/clock.h"
 #include "core/log.h"
-#include "core/status.h"
-#include "store/client.h"
-#include "store/key_value_store.h"
+#include "store/connect.h"
 
 namespace memspan {
 

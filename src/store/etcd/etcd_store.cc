@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "core/random.h"
 
 namespace memspan::etcd {
@@ -32,12 +30,11 @@ LeaseId new_lease() {
   return static_cast<LeaseId>(random_number() >> 1 | 1);
 }
 
-// The change that get() waits for. Shared with the sink.
+// The value that get() waits for. Shared with the sink.
 struct Arrival {
   Mutex mutex;
   ConditionVariable changed;
-  bool has_come MEMSPAN_GUARDED_BY(mutex) = false;
-  std::optional<std::string> value MEMSPAN_GUARDED_BY(mutex);  // empty if it was removed again
+  std::optional<std::string> value MEMSPAN_GUARDED_BY(mutex);
 };
 
 const KeyValue* find(const std::vector<KeyValue>& keys, std::string_view key) {
@@ -85,9 +82,8 @@ Status EtcdStore::begin_lease(const Deadline& deadline) {
                           .writes = {{.key = session_, .value = member_, .lease = lease_}},
                           .reads = {session_},
                           .otherwise = {}};
-  auto text = cluster_.call(kTransaction, transaction_request(enter), deadline);
-  if (!text.is_ok()) return text.status();
-  MEMSPAN_TRY_ASSIGN(const TransactionAnswer answer, read_transaction(*text), "etcd");
+  MEMSPAN_PASS_ASSIGN(auto text, cluster_.call(kTransaction, transaction_request(enter), deadline));
+  MEMSPAN_TRY_ASSIGN(const TransactionAnswer answer, read_transaction(text), "etcd");
   const KeyValue* const before = find(answer.found, session_);
   if (!answer.is_done && before == nullptr)
     return {Code::kInternal, "etcd contradicts itself about this member's key"};
@@ -139,23 +135,10 @@ Status EtcdStore::check(std::string_view key, const Deadline& deadline) {
   return check(deadline);
 }
 
-Result<RangeAnswer> EtcdStore::read(std::string_view key, std::string_view end, Reading reading,
-                                    const Deadline& deadline) {
-  auto text = cluster_.call(kRange, range_request(key, end, reading), deadline);
-  if (!text.is_ok()) return text.status();
-  return read_range(*text);
-}
-
-Result<EtcdStore::Seen> EtcdStore::look(std::string_view key, const Deadline& deadline) {
-  auto answer = read(keys_ + std::string(key), {}, Reading::kWhole, deadline);
-  if (!answer.is_ok()) return answer.status();
-  Seen seen{.key = {}, .revision = answer->revision};
-  if (!answer->keys.empty()) seen.key = std::move(answer->keys.front());
-  return seen;
-}
-
-std::string EtcdStore::mark_key(const Mark& mark) const {
-  return fmt::format("{}/write/{}", session_, mark.number);
+Result<RangeAnswer> EtcdStore::read(std::string_view key, const Deadline& deadline,
+                                    std::string_view end, Reading reading) {
+  MEMSPAN_PASS_ASSIGN(auto text, cluster_.call(kRange, range_request(key, end, reading), deadline));
+  return read_range(text);
 }
 
 EtcdStore::Mark EtcdStore::take_mark() {
@@ -166,15 +149,10 @@ EtcdStore::Mark EtcdStore::take_mark() {
   return mark;
 }
 
-void EtcdStore::give_mark(Mark mark) {
-  MutexLock lock(mutex_);
-  marks_.push_back(mark);
-}
-
 Result<bool> EtcdStore::write(Transaction::Write what, std::optional<Revision> expected,
                               const Deadline& deadline) {
-  Mark mark = take_mark();
-  const std::string mark_key = this->mark_key(mark);
+  const Mark mark = take_mark();
+  const std::string mark_key = fmt::format("{}/write/{}", session_, mark.number);
   // The mark records the outcome of the first attempt to arrive. A later attempt, even during
   // another write, finds the mark changed and does nothing.
   const Transaction::Condition unchanged{
@@ -201,12 +179,11 @@ Result<bool> EtcdStore::write(Transaction::Write what, std::optional<Revision> e
     return text.status().annotate(
         "etcd refuses the value (its limits are --max-request-bytes and --quota-backend-bytes)");
   if (!text.is_ok()) return text.status();
-  auto answer = read_transaction(*text);
-  if (!answer.is_ok()) return answer.status();
-  return judge(*answer, mark, mark_key);
+  MEMSPAN_PASS_ASSIGN(auto answer, read_transaction(*text));
+  return judge(answer, mark, mark_key);
 }
 
-Result<bool> EtcdStore::judge(const TransactionAnswer& answer, Mark& mark,
+Result<bool> EtcdStore::judge(const TransactionAnswer& answer, const Mark& mark,
                               const std::string& mark_key) {
   bool was_written = answer.is_done;
   Revision written = answer.revision;
@@ -220,8 +197,8 @@ Result<bool> EtcdStore::judge(const TransactionAnswer& answer, Mark& mark,
       written = now->modified;
     }
   }
-  mark.written = written;
-  give_mark(mark);
+  MutexLock lock(mutex_);
+  marks_.push_back({.number = mark.number, .written = written});
   return was_written;
 }
 
@@ -230,58 +207,53 @@ Status EtcdStore::set(std::string_view key, std::string_view value, Deadline dea
   MEMSPAN_PASS(check(key, deadline));
   MEMSPAN_PASS(check_store_value(value));
   const std::string full = keys_ + std::string(key);
-  auto written = write({.key = full, .value = value, .lease = life == KeyLife::kLease ? lease_ : 0},
-                       {}, deadline);
-  if (!written.is_ok()) return written.status();
-  return *written ? Status::ok() : Status(Code::kInternal, "etcd refuses a write without a reason");
+  MEMSPAN_PASS_ASSIGN(
+      auto written,
+      write({.key = full, .value = value, .lease = life == KeyLife::kLease ? lease_ : 0}, {},
+            deadline));
+  return written ? Status::ok() : Status(Code::kInternal, "etcd refuses a write without a reason");
 }
 
 Result<std::string> EtcdStore::get(std::string_view key, Deadline deadline) {
   MEMSPAN_PASS(check(key, deadline));
   const std::string full = keys_ + std::string(key);
-  for (;;) {
-    auto seen = look(key, deadline);
-    if (!seen.is_ok()) return seen.status();
-    if (seen->key) return std::move(seen->key->value);
-    const auto arrival = std::make_shared<Arrival>();
-    const std::uint64_t watch =
-        streams_->add({.key = full,
-                       .end = {},
-                       .next = seen->revision + 1,
-                       .known = {},
-                       .sink = [arrival](const WatchMessage::Change& change) {
-                         MutexLock lock(arrival->mutex);
-                         arrival->has_come = true;
-                         if (!change.is_removed) arrival->value = change.now.value;
-                         arrival->changed.notify_all();
-                       }});
-    Status status;
-    {
-      MutexLock lock(arrival->mutex);
-      while (!arrival->has_come && status.is_ok()) {
-        arrival->changed.wait_until(arrival->mutex, deadline.within(HttpCalls::kLook));
-        if (arrival->has_come) break;
-        if (cluster_.has_ended())
-          status = cluster_.status();
-        else if (host_.is_interrupted())
-          status = host_.interruption();
-        else if (deadline.has_passed())
-          status = {Code::kTimeout, fmt::format("missing \"{}\"", key)};
-      }
-    }
-    streams_->remove(watch);
-    if (!status.is_ok()) return status;
+  MEMSPAN_PASS_ASSIGN(const RangeAnswer seen, read(full, deadline));
+  if (!seen.keys.empty()) return seen.keys.front().value;
+  const auto arrival = std::make_shared<Arrival>();
+  const std::uint64_t watch = streams_->add({.key = full,
+                                             .end = {},
+                                             .next = seen.revision + 1,
+                                             .known = {},
+                                             .sink = [arrival](const WatchMessage::Change& change) {
+                                               if (change.is_removed) return;
+                                               MutexLock lock(arrival->mutex);
+                                               arrival->value = change.now.value;
+                                               arrival->changed.notify_all();
+                                             }});
+  Status status;
+  {
     MutexLock lock(arrival->mutex);
-    if (arrival->value) return std::move(*arrival->value);
+    while (!arrival->value && status.is_ok()) {
+      if (arrival->changed.wait_until(arrival->mutex, deadline.within(HttpCalls::kLook))) continue;
+      if (cluster_.has_ended())
+        status = cluster_.status();
+      else if (host_.is_interrupted())
+        status = host_.interruption();
+      else if (deadline.has_passed())
+        status = {Code::kTimeout, fmt::format("missing \"{}\"", key)};
+    }
   }
+  streams_->remove(watch);
+  if (!status.is_ok()) return status;
+  MutexLock lock(arrival->mutex);
+  return std::move(*arrival->value);
 }
 
 Result<std::string> EtcdStore::get_now(std::string_view key, Deadline deadline) {
   MEMSPAN_PASS(check(key, deadline));
-  auto seen = look(key, deadline);
-  if (!seen.is_ok()) return seen.status();
-  if (!seen->key) return Status(Code::kNotFound, "there is no such key");
-  return std::move(seen->key->value);
+  MEMSPAN_PASS_ASSIGN(const auto seen, read(keys_ + std::string(key), deadline));
+  if (seen.keys.empty()) return Status(Code::kNotFound, "there is no such key");
+  return seen.keys.front().value;
 }
 
 Result<std::string> EtcdStore::compare_and_swap(std::string_view key, std::string_view expected,
@@ -291,14 +263,13 @@ Result<std::string> EtcdStore::compare_and_swap(std::string_view key, std::strin
   MEMSPAN_PASS(check_store_value(desired));
   const std::string full = keys_ + std::string(key);
   for (;;) {
-    auto seen = look(key, deadline);
-    if (!seen.is_ok()) return seen.status();
-    const KeyValue now = seen->key ? std::move(*seen->key) : KeyValue{};
+    MEMSPAN_PASS_ASSIGN(const auto seen, read(full, deadline));
+    const KeyValue now = seen.keys.empty() ? KeyValue{} : seen.keys.front();
     if (now.value != expected) return now.value;
     const LeaseId lease = life == KeyLife::kLease ? lease_ : now.lease;
-    auto written = write({.key = full, .value = desired, .lease = lease}, now.modified, deadline);
-    if (!written.is_ok()) return written.status();
-    if (*written) return std::string(desired);
+    MEMSPAN_PASS_ASSIGN(auto written, write({.key = full, .value = desired, .lease = lease},
+                                            now.modified, deadline));
+    if (written) return std::string(desired);
   }
 }
 
@@ -306,23 +277,21 @@ Result<bool> EtcdStore::remove(std::string_view key, Deadline deadline) {
   MEMSPAN_PASS(check(key, deadline));
   const std::string full = keys_ + std::string(key);
   for (;;) {
-    auto seen = look(key, deadline);
-    if (!seen.is_ok()) return seen.status();
-    if (!seen->key) return false;
-    auto written = write({.key = full, .value = {}}, seen->key->modified, deadline);
-    if (!written.is_ok()) return written.status();
-    if (*written) return true;
+    MEMSPAN_PASS_ASSIGN(const auto seen, read(full, deadline));
+    if (seen.keys.empty()) return false;
+    MEMSPAN_PASS_ASSIGN(auto written,
+                        write({.key = full, .value = {}}, seen.keys.front().modified, deadline));
+    if (written) return true;
   }
 }
 
 Result<StoreListing> EtcdStore::list(std::string_view prefix, Deadline deadline) {
   MEMSPAN_PASS(check(deadline));
   const std::string full = keys_ + std::string(prefix);
-  auto answer = read(full, end_of_prefix(full), Reading::kWhole, deadline);
-  if (!answer.is_ok()) return answer.status();
+  MEMSPAN_PASS_ASSIGN(auto answer, read(full, deadline, end_of_prefix(full)));
   StoreListing listing;
   std::size_t bytes = 0;
-  for (KeyValue& each : answer->keys) {
+  for (KeyValue& each : answer.keys) {
     std::string key = without_prefix(each.key);
     bytes += key.size() + each.value.size();
     MEMSPAN_PASS(check_store_listing(bytes));
@@ -336,37 +305,46 @@ Result<std::uint64_t> EtcdStore::watch(std::string_view prefix, StoreWatcher wat
   MEMSPAN_PASS(check(deadline));
   const std::string full = keys_ + std::string(prefix);
   // Existing keys are not reported, but after a compaction their removal may have to be.
-  auto now = read(full, end_of_prefix(full), Reading::kKeysOnly, deadline);
-  if (!now.is_ok()) return now.status();
-  MEMSPAN_TRY_ASSIGN(const std::uint64_t id, events_.add(std::move(watcher)), "watching");
+  MEMSPAN_PASS_ASSIGN(auto now, read(full, deadline, end_of_prefix(full), Reading::kKeysOnly));
+  MEMSPAN_TRY(events_.start(), "watching");
+  const auto calls = std::make_shared<WatchCalls>(std::move(watcher));
   std::map<std::string, Revision> known;
-  for (KeyValue& each : now->keys) known.emplace(std::move(each.key), each.modified);
-  const std::uint64_t stream = streams_->add(
+  for (KeyValue& each : now.keys) known.emplace(std::move(each.key), each.modified);
+  const std::uint64_t id = streams_->add(
       {.key = full,
        .end = end_of_prefix(full),
-       .next = now->revision + 1,
+       .next = now.revision + 1,
        .known = std::move(known),
-       .sink = [this, id](const WatchMessage::Change& change) {
-         events_.push(id, {.event = change.is_removed ? StoreEvent::kRemoved : StoreEvent::kSet,
-                           .key = without_prefix(change.now.key),
-                           .value = change.is_removed ? std::string() : change.now.value});
+       .sink = [this, calls](const WatchMessage::Change& change) {
+         events_.push(calls, {.event = change.is_removed ? StoreEvent::kRemoved : StoreEvent::kSet,
+                              .key = without_prefix(change.now.key),
+                              .value = change.is_removed ? std::string() : change.now.value});
        }});
   MutexLock lock(mutex_);
-  watches_[id] = stream;
+  watches_[id] = calls;
   return id;
 }
 
 Status EtcdStore::unwatch(std::uint64_t watch, Deadline deadline) {
   Status state = check(deadline);
   if (state.code() == Code::kForked) return state;
-  std::uint64_t stream = 0;
+  std::shared_ptr<WatchCalls> over;
   {
     MutexLock lock(mutex_);
-    if (const auto found = watches_.extract(watch); !found.empty()) stream = found.mapped();
+    if (auto found = watches_.extract(watch); !found.empty()) over = std::move(found.mapped());
   }
-  streams_->remove(stream);
-  const Status removed = events_.remove(watch, deadline);
+  Status removed(Code::kNotFound, "there is no such watch");
+  if (over != nullptr) {
+    streams_->remove(watch);
+    removed = over->end(deadline);
+  }
   return state.is_ok() ? removed : state;
 }
 
 }  // namespace memspan::etcd
+
+// The only function that libmemspan_etcd.so exports.
+extern "C" __attribute__((visibility("default"))) const memspan::EtcdModule* memspan_etcd_module() {
+  static constexpr memspan::EtcdModule kModule{MEMSPAN_VERSION, memspan::etcd::EtcdStore::connect};
+  return &kModule;
+}

@@ -14,24 +14,77 @@
 #pragma once
 
 #include <unistd.h>
+#include <deque>
+#include <thread>
 
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "core/mutex.h"
-#include "store/etcd/cluster.h"
-#include "store/etcd/etcd_messages.h"
-#include "store/etcd/etcd_module.h"
+#include "core/thread.h"
 #include "store/etcd/etcd_streams.h"
-#include "store/etcd/events.h"
-#include "store/etcd/http.h"
-#include "store/key_value_store.h"
+#include "store/watch_calls.h"
 
 namespace memspan::etcd {
+
+// Calls a member's watchers, one after the other, on a thread that begins with the first watch.
+// Thread-safe.
+class Events {
+ public:
+  Events() = default;
+  ~Events() { stop(); }
+  Events(const Events&) = delete;
+  Events& operator=(const Events&) = delete;
+
+  // Call it before the first push().
+  Status start() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (has_stopped_) return {Code::kStoreLost, "the lease has ended"};
+    if (thread_) return Status::ok();
+    MEMSPAN_TRY_ASSIGN(thread_, start_thread("a store's watchers", [this] { run(); }), "watching");
+    return Status::ok();
+  }
+  void push(std::shared_ptr<WatchCalls> watch, StoreChange change) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    events_.emplace_back(std::move(watch), std::move(change));
+    changed_.notify_all();
+  }
+  // After this returns, no watcher runs or begins. Watchers may not call it.
+  void stop() MEMSPAN_EXCLUDES(mutex_) {
+    std::optional<std::thread> thread;
+    {
+      MutexLock lock(mutex_);
+      has_stopped_ = true;
+      changed_.notify_all();
+      thread.swap(thread_);
+    }
+    if (thread) thread->join();
+  }
+  void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+    if (thread_) thread_->detach();
+    thread_.reset();
+  }
+
+ private:
+  void run() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    while (!has_stopped_) {
+      if (events_.empty()) {
+        changed_.wait_until(mutex_, Deadline::never());
+        continue;
+      }
+      const auto [watch, change] = std::move(events_.front());
+      events_.pop_front();
+      mutex_.unlock();
+      watch->call(change);
+      mutex_.lock();
+    }
+  }
+
+  Mutex mutex_;
+  ConditionVariable changed_;  // an event, or the end
+  // The watches are shared with the store's table of them.
+  std::deque<std::pair<std::shared_ptr<WatchCalls>, StoreChange>> events_
+      MEMSPAN_GUARDED_BY(mutex_);
+  bool has_stopped_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  std::optional<std::thread> thread_ MEMSPAN_GUARDED_BY(mutex_);
+};
 
 // Thread-safe. In a child made by fork() every call returns kForked.
 class EtcdStore final : public KeyValueStore {
@@ -68,22 +121,16 @@ class EtcdStore final : public KeyValueStore {
   // Ok, or why the call cannot be served.
   Status check(const Deadline& deadline);
   Status check(std::string_view key, const Deadline& deadline);
-  Result<RangeAnswer> read(std::string_view key, std::string_view end, Reading reading,
-                           const Deadline& deadline);
-  // The key at the store's `revision`; nullopt: it does not exist.
-  struct Seen {
-    std::optional<KeyValue> key;
-    Revision revision = 0;
-  };
-  Result<Seen> look(std::string_view key, const Deadline& deadline);
+  // One key, or all in [key, end).
+  Result<RangeAnswer> read(std::string_view key, const Deadline& deadline,
+                           std::string_view end = {}, Reading reading = Reading::kWhole);
   // True: it is written. False: the key has another revision than `expected`, or the lease that it
   // should keep has ended.
   Result<bool> write(Transaction::Write what, std::optional<Revision> expected,
                      const Deadline& deadline);
-  Result<bool> judge(const TransactionAnswer& answer, Mark& mark, const std::string& mark_key);
-  std::string mark_key(const Mark& mark) const;
+  Result<bool> judge(const TransactionAnswer& answer, const Mark& mark,
+                     const std::string& mark_key);
   Mark take_mark() MEMSPAN_EXCLUDES(mutex_);
-  void give_mark(Mark mark) MEMSPAN_EXCLUDES(mutex_);
   Status lose();
   std::string without_prefix(const std::string& key) const { return key.substr(keys_.size()); }
 
@@ -102,7 +149,8 @@ class EtcdStore final : public KeyValueStore {
   bool has_ended_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::uint64_t last_mark_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::vector<Mark> marks_ MEMSPAN_GUARDED_BY(mutex_);
-  std::map<std::uint64_t, std::uint64_t> watches_ MEMSPAN_GUARDED_BY(mutex_);  // to ids in streams_
+  // By their ids in streams_. Shared with the sinks and the events.
+  std::map<std::uint64_t, std::shared_ptr<WatchCalls>> watches_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace memspan::etcd

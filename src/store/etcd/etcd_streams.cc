@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "core/thread.h"
 
@@ -30,18 +29,16 @@ constexpr Duration kListingLimit = std::chrono::seconds(5);
 
 Streams::Streams(Cluster& cluster, const HttpSettings& settings, LeaseId lease,
                  Duration time_to_live)
-    : cluster_(cluster),
-      settings_(settings),
-      lease_(lease),
-      time_to_live_(time_to_live),
-      renewal_(settings) {}
+    : cluster_(cluster), settings_(settings), lease_(lease), time_to_live_(time_to_live) {
+  transfers_.emplace(kRenewal, std::make_unique<Transfer>(settings));
+}
 
 Streams::~Streams() {
   stop();
 }
 
 Status Streams::start() {
-  if (multi_ == nullptr || renewal_.request.handle() == nullptr)
+  if (multi_ == nullptr || transfers_.at(kRenewal)->handle() == nullptr)
     return {Code::kOutOfMemory, "no memory for the connections to etcd"};
   MEMSPAN_TRY_ASSIGN(thread_, start_thread("the streams of etcd", [this] { run(); }), "etcd");
   return Status::ok();
@@ -65,11 +62,10 @@ std::uint64_t Streams::add(Watched watched) {
   return last_watch_;
 }
 
-bool Streams::remove(std::uint64_t watch) {
+void Streams::remove(std::uint64_t watch) {
   MutexLock lock(mutex_);
-  const bool was_there = watches_.erase(watch) != 0;
+  watches_.erase(watch);
   curl_multi_wakeup(multi_.get());
-  return was_there;
 }
 
 void Streams::run() {
@@ -83,12 +79,9 @@ void Streams::run() {
     while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &left)) {
       if (message->msg != CURLMSG_DONE) continue;
       char* request = nullptr;
-      const CURLcode code = message->data.result;
       curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &request);
-      Transfer* found = &renewal_;
-      for (auto& [id, transfer] : transfers_)
-        if (reinterpret_cast<char*>(&transfer->request) == request) found = transfer.get();
-      finish(*found, code);
+      finish(static_cast<Transfer&>(*reinterpret_cast<HttpRequest*>(request)),
+             message->data.result);
     }
     const auto sleep =
         std::clamp<Duration>(next_moment() - Clock::now(), Duration::zero(), kLongestSleep);
@@ -97,26 +90,29 @@ void Streams::run() {
                     nullptr);
   }
   for (auto& [id, transfer] : transfers_) abandon(*transfer);
-  abandon(renewal_);
   transfers_.clear();
 }
 
-void Streams::begin(Transfer& transfer) {
+void Streams::begin(Transfer& transfer, const char* path, std::string body, Duration limit,
+                    HttpRequest::Stream stream) {
+  transfer.turn = cluster_.turn();
   transfer.failure = Status::ok();
-  transfer.is_under_way =
-      curl_multi_add_handle(multi_.get(), transfer.request.handle()) == CURLM_OK;
+  transfer.prepare(cluster_.at(transfer.turn), path, std::move(body), cluster_.token(), limit,
+                   std::move(stream));
+  transfer.is_under_way = curl_multi_add_handle(multi_.get(), transfer.handle()) == CURLM_OK;
   if (!transfer.is_under_way) transfer.not_before = Clock::now() + kPause;
 }
 
 void Streams::abandon(Transfer& transfer) {
   if (std::exchange(transfer.is_under_way, false))
-    curl_multi_remove_handle(multi_.get(), transfer.request.handle());
+    curl_multi_remove_handle(multi_.get(), transfer.handle());
 }
 
 // Closes the streams of ended watches and of abandoned members.
 void Streams::close_strays() {
   MutexLock lock(mutex_);
   std::erase_if(transfers_, [&](auto& entry) MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+    if (entry.first == kRenewal) return false;
     const bool is_over = !watches_.contains(entry.first);
     if (is_over || entry.second->turn != cluster_.turn()) abandon(*entry.second);
     return is_over;
@@ -126,49 +122,38 @@ void Streams::close_strays() {
 void Streams::open_watches() {
   MutexLock lock(mutex_);
   for (const auto& [id, watched] : watches_) {
-    auto& transfer = transfers_[id];
-    if (transfer == nullptr) transfer = std::make_unique<Transfer>(settings_);
-    if (!transfer->is_under_way && transfer->not_before <= Clock::now())
-      open_watch(id, *transfer, watched);
+    auto& entry = transfers_[id];
+    if (entry == nullptr) entry = std::make_unique<Transfer>(settings_);
+    Transfer& transfer = *entry;
+    if (!transfer.is_due()) continue;
+    transfer.watch = id;
+    if (transfer.is_listing)
+      begin(transfer, kRangePath, range_request(watched.key, watched.end), kListingLimit);
+    else
+      begin(transfer, kWatch, watch_request(watched.key, watched.end, watched.next),
+            Duration::zero(),
+            [this, &transfer](std::string& received) { return take_lines(transfer, received); });
   }
 }
 
-void Streams::open_watch(std::uint64_t id, Transfer& transfer, const Watched& watched) {
-  transfer.watch = id;
-  transfer.turn = cluster_.turn();
-  const Endpoint& to = cluster_.at(transfer.turn);
-  if (transfer.is_listing)
-    transfer.request.prepare(to, kRangePath, range_request(watched.key, watched.end),
-                             cluster_.token(), kListingLimit);
-  else
-    transfer.request.prepare(
-        to, kWatch, watch_request(watched.key, watched.end, watched.next), cluster_.token(),
-        Duration::zero(),
-        [this, &transfer](std::string& received) { return take_lines(transfer, received); });
-  begin(transfer);
-}
-
 void Streams::renew() {
-  if (renewal_.is_under_way || renewal_.not_before > Clock::now() || cluster_.has_ended()) return;
-  renewal_.turn = cluster_.turn();
+  Transfer& renewal = *transfers_.at(kRenewal);
+  if (!renewal.is_due() || cluster_.has_ended()) return;
   renewal_sent_ = Clock::now();
-  renewal_.request.prepare(cluster_.at(renewal_.turn), kKeepAlive, lease_request(lease_),
-                           cluster_.token(), kRenewalLimit);
-  begin(renewal_);
+  begin(renewal, kKeepAlive, lease_request(lease_), kRenewalLimit);
 }
 
 Clock::time_point Streams::next_moment() const {
   Clock::time_point next = Clock::now() + kLongestSleep;
-  if (!renewal_.is_under_way) next = std::min(next, renewal_.not_before);
   for (const auto& [id, transfer] : transfers_)
     if (!transfer->is_under_way) next = std::min(next, transfer->not_before);
   return next;
 }
 
 void Streams::finish(Transfer& transfer, CURLcode code) {
-  auto answer = transfer.request.finish(code);
+  auto answer = transfer.finish(code);
   abandon(transfer);
-  if (transfer.watch == 0) return finish_renewal(answer);
+  if (transfer.watch == kRenewal) return finish_renewal(transfer, answer);
   if (std::exchange(transfer.is_compacted, false)) {
     transfer.is_listing = true;
     return;
@@ -180,18 +165,22 @@ void Streams::finish(Transfer& transfer, CURLcode code) {
     if (status.is_ok()) return;
   }
   // A stream that ends without a failure is of a member that is ending.
+  try_again(transfer, status);
+}
+
+void Streams::try_again(Transfer& transfer, const Status& failed) {
   transfer.not_before = Clock::now() + kPause;
-  if (is_token_refused(status))
+  if (is_token_refused(failed))
     static_cast<void>(cluster_.authenticate(Deadline::after(kRenewalLimit)));
   else
     cluster_.give_up(transfer.turn);
 }
 
-void Streams::finish_renewal(const Result<std::string>& answer) {
+void Streams::finish_renewal(Transfer& renewal, const Result<std::string>& answer) {
   const auto left = answer.is_ok() ? read_keep_alive(*answer) : answer.status();
   if (left.is_ok() && *left > 0) {
     renewed_ = renewal_sent_;
-    renewal_.not_before = renewal_sent_ + time_to_live_ / 3;
+    renewal.not_before = renewal_sent_ + time_to_live_ / 3;
     return;
   }
   const double silent = to_seconds(Clock::now() - renewed_);
@@ -206,11 +195,7 @@ void Streams::finish_renewal(const Result<std::string>& answer) {
          fmt::format("no member of {} has renewed this member's lease for {:.1f} "
                      "s: {}",
                      cluster_.address().to_string(), silent, left.status().message())});
-  if (is_token_refused(left.status()))
-    static_cast<void>(cluster_.authenticate(Deadline::after(kRenewalLimit)));
-  else
-    cluster_.give_up(renewal_.turn);
-  renewal_.not_before = Clock::now() + kPause;
+  try_again(renewal, left.status());
 }
 
 bool Streams::take_lines(Transfer& transfer, std::string& received) {
@@ -250,15 +235,14 @@ void Streams::take(Watched& watched, const WatchMessage& message) {
 
 // Reports what has changed since the last report, but not in which steps.
 Status Streams::take_listing(std::uint64_t watch, std::string_view answer) {
-  auto listing = read_range(answer);
-  if (!listing.is_ok()) return listing.status();
+  MEMSPAN_PASS_ASSIGN(auto listing, read_range(answer));
   MutexLock lock(mutex_);
   const auto found = watches_.find(watch);
   if (found == watches_.end()) return Status::ok();
   Watched& watched = found->second;
   WatchMessage message;
   auto gone = watched.known;
-  for (KeyValue& each : listing->keys) {
+  for (KeyValue& each : listing.keys) {
     gone.erase(each.key);
     if (each.modified >= watched.next) message.changes.push_back({false, std::move(each)});
   }
@@ -268,7 +252,7 @@ Status Streams::take_listing(std::uint64_t watch, std::string_view answer) {
     message.changes.insert(message.changes.begin(),
                            {true, KeyValue{.key = key, .value = {}, .modified = watched.next}});
   take(watched, message);
-  watched.next = std::max(watched.next, listing->revision + 1);
+  watched.next = std::max(watched.next, listing.revision + 1);
   return Status::ok();
 }
 

@@ -7,19 +7,11 @@
 #include <curl/curl.h>
 
 #include <atomic>
-#include <cstdint>
-#include <functional>
 #include <map>
-#include <memory>
-#include <string>
 #include <thread>
 
-#include "core/clock.h"
-#include "core/mutex.h"
-#include "core/status.h"
 #include "store/etcd/cluster.h"
 #include "store/etcd/etcd_messages.h"
-#include "store/etcd/http.h"
 
 namespace memspan::etcd {
 
@@ -52,16 +44,19 @@ class Streams {
   void forget_in_child();
 
   std::uint64_t add(Watched watched) MEMSPAN_EXCLUDES(mutex_);
-  // After this returns, the sink does not run or begin. False if the watch does not exist.
-  bool remove(std::uint64_t watch) MEMSPAN_EXCLUDES(mutex_);
+  // After this returns, the sink does not run or begin.
+  void remove(std::uint64_t watch) MEMSPAN_EXCLUDES(mutex_);
 
  private:
+  static constexpr std::uint64_t kRenewal = 0;  // in place of a watch's number
+
   // One pending request. Only for the network thread.
-  struct Transfer {
-    explicit Transfer(const HttpSettings& settings) : request(settings) {}
-    HttpRequest request;
+  struct Transfer : HttpRequest {
+    using HttpRequest::HttpRequest;
+    bool is_due() const { return !is_under_way && not_before <= Clock::now(); }
+
     std::uint64_t turn = 0;
-    std::uint64_t watch = 0;    // 0: the renewal
+    std::uint64_t watch = kRenewal;
     bool is_compacted = false;  // etcd no longer has the stream's changes
     bool is_listing = false;    // a listing replaces them
     bool is_under_way = false;
@@ -72,16 +67,16 @@ class Streams {
   void run();
   void close_strays() MEMSPAN_EXCLUDES(mutex_);
   void open_watches() MEMSPAN_EXCLUDES(mutex_);
-  void open_watch(std::uint64_t id, Transfer& transfer, const Watched& watched)
-      MEMSPAN_REQUIRES(mutex_);
   void renew();
   void finish(Transfer& transfer, CURLcode code);
-  void finish_renewal(const Result<std::string>& answer);
+  void finish_renewal(Transfer& renewal, const Result<std::string>& answer);
+  void try_again(Transfer& transfer, const Status& failed);
   bool take_lines(Transfer& transfer, std::string& received) MEMSPAN_EXCLUDES(mutex_);
   bool take_line(Transfer& transfer, std::string_view line) MEMSPAN_EXCLUDES(mutex_);
   Status take_listing(std::uint64_t watch, std::string_view answer) MEMSPAN_EXCLUDES(mutex_);
   void take(Watched& watched, const WatchMessage& message) MEMSPAN_REQUIRES(mutex_);
-  void begin(Transfer& transfer);
+  void begin(Transfer& transfer, const char* path, std::string body, Duration limit,
+             HttpRequest::Stream stream = nullptr);
   void abandon(Transfer& transfer);
   Clock::time_point next_moment() const;
 
@@ -96,7 +91,6 @@ class Streams {
   std::uint64_t last_watch_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   // Only for the network thread.
   std::map<std::uint64_t, std::unique_ptr<Transfer>> transfers_;  // by watch
-  Transfer renewal_;
   Clock::time_point renewed_ = Clock::now();  // when the last successful request was sent
   Clock::time_point renewal_sent_ = Clock::now();
   std::thread thread_;

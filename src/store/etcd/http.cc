@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "store/etcd/etcd_messages.h"
 #if MEMSPAN_HAS_TLS
-#include "net/tls_files.h"
+#include "net/tls_parts.h"
 #endif
 
 namespace memspan::etcd {

@@ -5,34 +5,20 @@
 #include <curl/curl.h>
 
 #include <atomic>
-#include <functional>
-#include <memory>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "core/clock.h"
 #include "core/mutex.h"
-#include "core/status.h"
-#include "net/endpoint.h"
-#include "net/security.h"
 #include "net/trusted_networks.h"
 #include "store/etcd/etcd_module.h"
 
 namespace memspan::etcd {
 
-// Deleters; for libcurl both handles are void*.
-struct FreeEasy {
-  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
+template <auto Free>
+struct FreeWith {
+  void operator()(auto* handle) const { Free(handle); }
 };
-struct FreeMulti {
-  void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
-};
-struct FreeList {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-};
-using EasyHandle = std::unique_ptr<CURL, FreeEasy>;
-using MultiHandle = std::unique_ptr<CURLM, FreeMulti>;
+using EasyHandle = std::unique_ptr<CURL, FreeWith<curl_easy_cleanup>>;
+using MultiHandle = std::unique_ptr<CURLM, FreeWith<curl_multi_cleanup>>;
+using HeaderList = std::unique_ptr<curl_slist, FreeWith<curl_slist_free_all>>;
 
 // Settings of all connections of one member. Thread-safe.
 class HttpSettings {
@@ -82,7 +68,7 @@ class HttpRequest {
 
   const HttpSettings& settings_;
   EasyHandle easy_;
-  std::unique_ptr<curl_slist, FreeList> headers_;
+  HeaderList headers_;
   std::string where_;
   std::string body_;
   std::string received_;

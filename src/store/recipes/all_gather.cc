@@ -3,12 +3,8 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
-#include "store/recipes/contributions.h"
 #include "store/recipes/epoch_call.h"
-#include "store/recipes/group_records.h"
-#include "store/recipes/key_names.h"
+#include "store/recipes/store_group.h"
 
 namespace memspan {
 

@@ -16,12 +16,6 @@
 // slot, and has not taken part.
 #pragma once
 
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "core/clock.h"
-#include "core/status.h"
 #include "store/key_value_store.h"
 
 namespace memspan {

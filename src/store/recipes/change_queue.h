@@ -3,17 +3,9 @@
 #pragma once
 
 #include <deque>
-#include <memory>
 #include <new>
-#include <optional>
-#include <string_view>
-#include <utility>
-#include <vector>
 
-#include "core/clock.h"
 #include "core/interrupt.h"
-#include "core/mutex.h"
-#include "core/status.h"
 #include "store/key_value_store.h"
 
 namespace memspan {
@@ -36,17 +28,33 @@ class ChangeQueue {
   // After this returns, every change of a key with the prefix enters the queue.
   Status watch(std::string_view prefix, Deadline deadline) {
     auto watch = store_.watch(
-        prefix, [state = state_](const StoreChange& change) { state->push(change); }, deadline);
+        prefix,
+        [state = state_](const StoreChange& change) {
+          MutexLock lock(state->mutex);
+          state->changes.push_back(change);
+          state->changed.notify_all();
+        },
+        deadline);
     if (watch.is_ok()) watches_.push_back(*watch);
     return watch.status();
   }
 
-  // Returns the next change, in order. end_of_wait() if none comes by the deadline, kStoreLost soon
-  // after the lease has ended.
+  // Returns the next change, in order; nullopt if none comes by the deadline, or the thread is
+  // interrupted.
+  std::optional<StoreChange> pop(const Deadline& deadline) {
+    MutexLock lock(state_->mutex);
+    while (state_->changes.empty())
+      if (!wait_interruptibly(state_->changed, state_->mutex, deadline)) return std::nullopt;
+    StoreChange next = std::move(state_->changes.front());
+    state_->changes.pop_front();
+    return next;
+  }
+
+  // Like pop(), but end_of_wait() if no change comes by the deadline, and kStoreLost soon after the
+  // lease has ended.
   Result<StoreChange> next(Deadline deadline) {
     for (;;) {
-      const Deadline look = deadline.within(kLook);
-      if (auto change = state_->pop(look)) return std::move(*change);
+      if (auto change = pop(deadline.within(kLook))) return std::move(*change);
       // No event reports the end of a lease.
       const Status alive = store_.get_now("?", Deadline::after(kLook)).status();
       if (alive.code() == Code::kStoreLost || alive.code() == Code::kForked) return alive;
@@ -58,26 +66,10 @@ class ChangeQueue {
   // How often a queue without changes checks that the lease still holds.
   static constexpr Duration kLook = std::chrono::milliseconds(500);
 
-  class State {
-   public:
-    void push(const StoreChange& change) {
-      MutexLock lock(mutex_);
-      changes_.push_back(change);
-      changed_.notify_all();
-    }
-    std::optional<StoreChange> pop(const Deadline& deadline) {
-      MutexLock lock(mutex_);
-      while (changes_.empty())
-        if (!wait_interruptibly(changed_, mutex_, deadline)) return std::nullopt;
-      StoreChange next = std::move(changes_.front());
-      changes_.pop_front();
-      return next;
-    }
-
-   private:
-    Mutex mutex_;
-    ConditionVariable changed_;
-    std::deque<StoreChange> changes_ MEMSPAN_GUARDED_BY(mutex_);
+  struct State {
+    Mutex mutex;
+    ConditionVariable changed;
+    std::deque<StoreChange> changes MEMSPAN_GUARDED_BY(mutex);
   };
 
   KeyValueStore& store_;

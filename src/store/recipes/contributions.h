@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the members of a group, or the callers of an all-gather, contribute; and the wait for those
-// that are missing.
+// The recipes share this: unique numbers, keys that end in a rank, what the members of a
+// group or the callers of an all-gather contribute, and the wait for those that are missing.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <vector>
+#include <fmt/format.h>
 
-#include "core/bytes.h"
-#include "core/clock.h"
-#include "core/status.h"
+#include "core/environment.h"
+#include "core/random.h"
 
 namespace memspan {
+
+inline std::uint64_t new_nonce() {
+  return random_number() | 1;  // 0 means none
+}
+
+// With leading zeros, so that keys are listed in the order of the ranks.
+inline std::string rank_key(std::string_view prefix, int rank) {
+  return fmt::format("{}{:05}", prefix, rank);
+}
+
+inline Result<int> rank_in_key(std::string_view key, std::string_view prefix) {
+  MEMSPAN_PASS_ASSIGN(auto rank,
+                      parse_integer("a rank in a key", key.substr(prefix.size()), 0, 65535));
+  return static_cast<int>(rank);
+}
 
 // A group, or an all-gather, has at most this many members.
 inline constexpr int kMostMembers = 65536;
@@ -31,16 +41,7 @@ struct Contribution {
   Contribution() = default;
   Contribution(std::string_view all, int size)
       : length(all.size()), bytes(all.size() <= most_contributed(size) ? all : "") {}
-  static Contribution read(ByteReader& reader) {
-    Contribution read;
-    read.length = reader.u64();
-    read.bytes = reader.text();
-    return read;
-  }
-  void write(ByteWriter& writer) const {
-    writer.u64(length);
-    writer.text(bytes);
-  }
+  static void fields(auto& codec, auto& self) { codec(self.length, self.bytes); }
   // kInvalidArgument if there were too many.
   Status check(int rank, int size) const;
 };

@@ -5,13 +5,9 @@
 
 #include <chrono>
 #include <new>
-#include <utility>
-#include <vector>
 
-#include "core/interrupt.h"
-#include "store/rank_service.h"
-#include "store/recipes/contributions.h"
-#include "store/recipes/group_records.h"
+#include "store/recipes/rank_recipe.h"
+#include "store/recipes/store_group.h"
 
 namespace memspan {
 namespace {
@@ -87,7 +83,8 @@ Result<EpochDecision> EpochCall::run(std::uint64_t nonce, std::string_view mine)
 
 Result<EpochDecision> EpochCall::wait() {
   WaitNotice notice(rank_, size_, name_, deadline_);
-  Status begun = is_first() ? begin_deciding() : complete_for_first();
+  Status begun = is_first() ? read_decision(deadline_) : complete_for_first();
+  if (is_first() && begun.is_ok()) begun = decide();
   for (;;) {
     if (decision_.concerns(mine_.caller.nonce)) return finish();
     if (begun.code() == Code::kTimeout || is_interrupted() || deadline_.has_passed())
@@ -178,12 +175,6 @@ Status EpochCall::check_presence(const EpochCaller& caller) const {
 Status EpochCall::check_last_callers() const {
   if (!decision_.has_lost_one_of(store_.lease())) return Status::ok();
   return is_gone(decision_.lost);
-}
-
-Status EpochCall::begin_deciding() {
-  slots_[0] = mine_;
-  MEMSPAN_PASS(read_decision(deadline_));
-  return decide();
 }
 
 Status EpochCall::decide() {

@@ -1,20 +1,124 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call of an all-gather or a creation; all_gather.h shows how the callers decide.
+// One call of an all-gather or a creation, and its records in the store: a slot for each rank, and
+// the last decision. all_gather.h shows how the callers decide.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <optional>
-#include <string>
-#include <string_view>
+#include <fmt/format.h>
 
-#include "core/clock.h"
-#include "core/status.h"
-#include "store/key_value_store.h"
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "store/fields.h"
 #include "store/recipes/change_queue.h"
-#include "store/recipes/epoch_records.h"
+#include "store/recipes/contributions.h"
 
 namespace memspan {
+
+// One call of one member. A value.
+struct EpochCaller {
+  int rank = 0;
+  std::uint64_t nonce = 0;  // unique to this call
+  std::uint64_t lease = 0;
+  std::string member;
+  std::string alive = {};  // a key that exists as long as the caller does; empty: its slot
+
+  static void fields(auto& codec, auto& self) {
+    codec(self.rank, self.nonce, self.lease, self.member, self.alive);
+  }
+};
+
+// The content of a rank's slot. A value.
+struct EpochSlot {
+  enum class State : std::uint8_t {
+    kEmpty = 0,    // its caller exists, but is not calling
+    kWaiting = 1,  // its caller waits, or the decision about it has just been written
+    kGaveUp = 2,   // its caller waited in vain for an all-gather; the part still counts
+  };
+  friend constexpr State last_of(State) { return State::kGaveUp; }
+  State state = State::kEmpty;
+  EpochCaller caller;
+  EpochCaller met = {};         // rank 0 of the caller's last complete all-gather, nonce 0: none
+  std::int64_t gave_up_at = 0;  // milliseconds of the system's clock; 0: it did not
+  int size = 0;                 // of the epoch, as the caller says
+  Contribution part = {};       // unless the slot is empty
+
+  bool is_waiting() const { return state == State::kWaiting; }
+  static void fields(auto& codec, auto& self) {
+    codec(self.state, self.caller, self.met, self.gave_up_at, self.size, self.part);
+  }
+  std::string encode() const { return encode_record(*this); }
+  static Result<EpochSlot> decode(std::string_view text) {
+    return decode_record<EpochSlot>(text, "slot of an all-gather");
+  }
+};
+using EpochSlots = std::map<int, EpochSlot>;  // by rank
+
+// Outcome of the last epoch. Each one is unique. A value.
+struct EpochDecision {
+  std::uint64_t serial = 0;
+  Status status = {};
+  std::vector<EpochCaller> decided = {};  // by rank, those that the status concerns
+  std::vector<std::string> parts = {};    // of those, if the status is kOk
+  std::vector<EpochCaller> last = {};     // callers of the last complete epoch
+  EpochCaller lost = {};                  // one of those that has gone, nonce 0: none
+  std::set<std::uint64_t> consumed = {};  // nonces in slots whose epoch is over
+
+  bool concerns(std::uint64_t nonce) const {
+    return std::any_of(decided.begin(), decided.end(),
+                       [&](const EpochCaller& caller) { return caller.nonce == nonce; });
+  }
+  // The lease is of a caller of the last complete epoch, and another one of those has gone.
+  bool has_lost_one_of(std::uint64_t lease) const {
+    return lost.nonce != 0 &&
+           std::any_of(last.begin(), last.end(),
+                       [lease](const EpochCaller& caller) { return caller.lease == lease; });
+  }
+  // The slot's part counts in the next epoch of that many members. Another size is a failure as
+  // long as the caller waits.
+  bool leaves_open(const EpochSlot& slot, int size) const {
+    return slot.state != EpochSlot::State::kEmpty && !consumed.contains(slot.caller.nonce) &&
+           (slot.is_waiting() || slot.size == size);
+  }
+  // Begins the next decision, which does not concern any caller yet.
+  EpochDecision next(const EpochSlots& slots) const {
+    EpochDecision next{.serial = serial + 1, .last = last, .lost = lost};
+    for (const auto& [rank, slot] : slots)
+      if (consumed.contains(slot.caller.nonce)) next.consumed.insert(slot.caller.nonce);
+    return next;
+  }
+  static void fields(auto& codec, auto& self) {
+    codec(self.serial, self.status, self.decided, self.last, self.lost, self.consumed);
+    codec.rest(self.parts);
+  }
+  std::string encode() const { return encode_record(*this); }
+  // An empty text means that there is no decision yet.
+  static Result<EpochDecision> decode(std::string_view text) {
+    if (text.empty()) return EpochDecision();
+    return decode_record<EpochDecision>(text, "decision of an all-gather");
+  }
+};
+
+enum class EpochKind { kAllgather, kCreateGroup };
+
+// The keys of one name, each beginning with it. A value.
+struct EpochKeys {
+  std::string prefix;
+
+  static EpochKeys of(EpochKind kind, std::string_view name) {
+    return {fmt::format("{}/{}/", name, kind == EpochKind::kAllgather ? "allgather" : "create")};
+  }
+
+  // All keys that rank 0 writes before it completes an epoch.
+  std::string first_prefix() const { return prefix + "first/"; }
+  std::string decision() const { return first_prefix() + "decision"; }
+  std::string announcement() const { return prefix + "announcement"; }
+  // The slots of all other ranks.
+  std::string slots_prefix() const { return prefix + "slot/"; }
+  std::string slot(int rank) const {
+    return rank == 0 ? first_prefix() + "slot" : rank_key(slots_prefix(), rank);
+  }
+};
 
 // Time for a caller to withdraw after its deadline.
 inline constexpr Duration kWithdrawal = std::chrono::seconds(1);
@@ -49,10 +153,8 @@ class EpochCall {
   // For a caller of the last epoch that has no slot any more.
   Status check_presence(const EpochCaller& caller) const;
   Status check_last_callers() const;
-  // For rank 0.
-  Status begin_deciding();
-  // Decides what can be decided: that a caller has another size, that all have come, or that one is
-  // gone.
+  // For rank 0. Decides what can be decided: that a caller has another size, that all have come, or
+  // that one is gone.
   Status decide();
   // For the others: the parts of callers that gave up an all-gather count, so if that of rank 0 is
   // among them, the last one to come decides.

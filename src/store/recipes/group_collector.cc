@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/recipes/group_collector.h"
 
-#include <map>
 #include <set>
-#include <utility>
-
-#include "store/recipes/contributions.h"
 
 namespace memspan {
 

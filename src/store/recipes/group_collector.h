@@ -3,13 +3,6 @@
 // watchers, so also while its member waits for nothing.
 #pragma once
 
-#include <cstdint>
-#include <deque>
-#include <map>
-#include <string>
-#include <vector>
-
-#include "core/mutex.h"
 #include "store/recipes/store_group.h"
 
 namespace memspan {

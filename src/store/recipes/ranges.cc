@@ -5,13 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <optional>
-#include <utility>
 
-#include "core/bytes.h"
-#include "core/environment.h"
 #include "store/recipes/change_queue.h"
-#include "store/recipes/key_names.h"
+#include "store/recipes/contributions.h"
 
 namespace memspan {
 namespace {
@@ -28,6 +24,15 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t step) {
 bool conflict(const NamedRange& one, const NamedRange& other) {
   return one.name == other.name ||
          (one.base < other.base + other.bytes && other.base < one.base + one.bytes);
+}
+
+std::string user_prefix(const std::string& prefix, const std::string& name) {
+  return fmt::format("{}/user/{}/", prefix, name);
+}
+
+std::string user_key(const KeyValueStore& store, const std::string& prefix,
+                     const std::string& name) {
+  return user_prefix(prefix, name) + std::to_string(store.lease());
 }
 
 // Repeats attempts until this member has the name's range.
@@ -48,9 +53,8 @@ class Claim {
   Result<std::uint64_t> run() {
     MEMSPAN_TRY(changes_.watch(prefix_ + "/range/", deadline_), "watching the ranges");
     while (!deadline_.has_passed()) {
-      auto base = attempt();
-      if (!base.is_ok()) return base.status();
-      if (*base) return **base;
+      MEMSPAN_PASS_ASSIGN(auto base, attempt());
+      if (base) return *base;
     }
     return Status(Code::kTimeout, "the ranges changed all the time");
   }
@@ -173,7 +177,7 @@ class Claim {
   }
 
   Result<StoreListing> users_of(const std::string& name) {
-    return store_.list(fmt::format("{}/user/{}/", prefix_, name), deadline_);
+    return store_.list(user_prefix(prefix_, name), deadline_);
   }
 
   // Drops a range without users.
@@ -220,9 +224,9 @@ class Claim {
   Result<bool> swap(const NamedRange& from, const NamedRange& to,
                     KeyLife life = KeyLife::kPermanent) {
     const std::string wanted = to.encode();
-    auto now = store_.compare_and_swap(key(from.base), from.encode(), wanted, deadline_, life);
-    if (!now.is_ok()) return now.status();
-    return *now == wanted;
+    MEMSPAN_PASS_ASSIGN(
+        auto now, store_.compare_and_swap(key(from.base), from.encode(), wanted, deadline_, life));
+    return now == wanted;
   }
 
   KeyValueStore& store_;
@@ -236,29 +240,6 @@ class Claim {
 };
 
 }  // namespace
-
-std::string NamedRange::encode() const {
-  ByteWriter writer;
-  writer.u8(static_cast<std::uint8_t>(state));
-  writer.u64(bytes);
-  writer.text(name);
-  writer.text(layout);
-  writer.u64(mark);
-  return writer.take();
-}
-
-Result<NamedRange> NamedRange::decode(std::uint64_t base, std::string_view text) {
-  ByteReader reader(text);
-  const std::uint8_t state = reader.u8();
-  NamedRange range{.state = static_cast<State>(state), .base = base};
-  range.bytes = reader.u64();
-  range.name = reader.text();
-  range.layout = reader.text();
-  range.mark = reader.u64();
-  if (!reader.is_finished() || state > static_cast<std::uint8_t>(State::kDropping))
-    return Status(Code::kInternal, "a malformed range in the store");
-  return range;
-}
 
 std::uint64_t find_gap(const std::vector<NamedRange>& ranges, std::uint64_t bytes,
                        std::uint64_t from, const RangeBounds& bounds) {
@@ -275,19 +256,12 @@ std::uint64_t find_gap(const std::vector<NamedRange>& ranges, std::uint64_t byte
   return place < bounds.end && bytes <= bounds.end - place ? place : 0;
 }
 
-std::string RangeRegistry::user_prefix(const std::string& name) const {
-  return fmt::format("{}/user/{}/", prefix_, name);
-}
-
-std::string RangeRegistry::user_key(const std::string& name) const {
-  return user_prefix(name) + std::to_string(store_.lease());
-}
-
 Result<std::uint64_t> RangeRegistry::claim(const std::string& name, std::uint64_t bytes,
                                            const std::string& layout, const Take& take,
                                            Deadline deadline) {
   // Set before the ranges are read: from now on no member drops the name's range unseen.
-  MEMSPAN_TRY(store_.set(user_key(name), layout, deadline, KeyLife::kLease), "claiming a range");
+  MEMSPAN_TRY(store_.set(user_key(store_, prefix_, name), layout, deadline, KeyLife::kLease),
+              "claiming a range");
   auto base = Claim(store_, prefix_, bounds_, {.bytes = bytes, .name = name, .layout = layout},
                     take, deadline)
                   .run();
@@ -296,7 +270,7 @@ Result<std::uint64_t> RangeRegistry::claim(const std::string& name, std::uint64_
 }
 
 Status RangeRegistry::release(const std::string& name, Deadline deadline) {
-  return store_.remove(user_key(name), deadline).status();
+  return store_.remove(user_key(store_, prefix_, name), deadline).status();
 }
 
 }  // namespace memspan

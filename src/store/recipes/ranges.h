@@ -18,14 +18,7 @@
 // would drop the range fails. So a range in use is never dropped.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "core/clock.h"
-#include "core/status.h"
+#include "store/fields.h"
 #include "store/key_value_store.h"
 
 namespace memspan {
@@ -37,6 +30,7 @@ struct NamedRange {
     kConfirmed = 1,
     kDropping = 2,  // under the lease of the member that drops it
   };
+  friend constexpr State last_of(State) { return State::kDropping; }
   State state = State::kTentative;
   std::uint64_t base = 0;
   std::uint64_t bytes = 0;
@@ -44,8 +38,16 @@ struct NamedRange {
   std::string layout = {};  // a sentence; the same for all users of the name
   std::uint64_t mark = 0;   // 0: none; unique, so that a value never recurs
 
-  std::string encode() const;  // without the base, which is in the key
-  static Result<NamedRange> decode(std::uint64_t base, std::string_view text);
+  // Without the base, which is in the key.
+  static void fields(auto& codec, auto& self) {
+    codec(self.state, self.bytes, self.name, self.layout, self.mark);
+  }
+  std::string encode() const { return encode_record(*this); }
+  static Result<NamedRange> decode(std::uint64_t base, std::string_view text) {
+    auto range = decode_record<NamedRange>(text, "range");
+    if (range.is_ok()) range->base = base;
+    return range;
+  }
   bool operator==(const NamedRange&) const = default;
 };
 
@@ -80,9 +82,6 @@ class RangeRegistry {
   Status release(const std::string& name, Deadline deadline);
 
  private:
-  std::string user_prefix(const std::string& name) const;
-  std::string user_key(const std::string& name) const;
-
   KeyValueStore& store_;
   const std::string prefix_;
   const RangeBounds bounds_;

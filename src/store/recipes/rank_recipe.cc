@@ -4,18 +4,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <string>
 
-#include "core/bytes.h"
-#include "store/rank_service.h"
+#include "core/remedy.h"
 #include "store/recipes/change_queue.h"
-#include "store/recipes/key_names.h"
+#include "store/recipes/contributions.h"
 
 namespace memspan {
+
+MEMSPAN_REMEDY(kRankTaken, "rank-taken",
+               "Another process has this rank, perhaps of an earlier job at the same address.",
+               "Give each process its own rank; end the earlier job, or set another MEMSPAN_JOB.");
+
 namespace {
 
-constexpr int kMostRanks = 65536;
 // The rest of a departed member's lease: 3 s, and etcd's time to check and to elect a leader.
 constexpr Duration kLongestLease = std::chrono::seconds(6);
 
@@ -26,20 +27,8 @@ struct Taken {
   std::uint64_t lease = 0;
   std::string member = {};
 
-  std::string encode() const {
-    ByteWriter writer;
-    writer.u32(size);
-    writer.u64(generation);
-    writer.u64(lease);
-    writer.text(member);
-    return writer.take();
-  }
-  static Result<Taken> decode(std::string_view bytes) {
-    ByteReader reader(bytes);
-    Taken taken{.size = reader.u32(), .generation = reader.u64(), .lease = reader.u64()};
-    taken.member = reader.text();
-    if (!reader.is_finished()) return Status(Code::kInternal, "a malformed rank in the store");
-    return taken;
+  static void fields(auto& codec, auto& self) {
+    codec(self.size, self.generation, self.lease, self.member);
   }
 };
 
@@ -55,46 +44,23 @@ Result<Ranks> ranks_of(KeyValueStore& store, std::string_view scope, const Deadl
   Ranks ranks;
   for (const auto& [key, value] : listing) {
     MEMSPAN_TRY_ASSIGN(const int rank, rank_in_key(key, prefix), "listing the ranks");
-    MEMSPAN_TRY_ASSIGN(ranks[rank], Taken::decode(value), "listing the ranks");
+    MEMSPAN_TRY_ASSIGN(ranks[rank], decode_record<Taken>(value, "rank"), "listing the ranks");
   }
   return ranks;
 }
 
-Status taken_by(int rank, const Taken& other) {
-  return {Code::kUnavailable,
-          fmt::format("rank {} is taken by {}{}", rank, other.member, kRankTaken)};
+RankHolders holders_of(const Ranks& ranks) {
+  RankHolders holders;
+  for (const auto& [rank, taken] : ranks) holders[rank] = taken.member;
+  return holders;
 }
 
 // The scope's size, from all others and this member. `mine` 0: unknown.
 Result<std::uint32_t> agreed_size(const Ranks& others, std::uint32_t mine) {
-  std::uint32_t size = mine;
-  for (const auto& [rank, other] : others) {
-    if (other.size != 0 && size != 0 && other.size != size)
-      return Status(Code::kInvalidArgument,
-                    fmt::format("this member says that there are {} ranks, others said {}", mine,
-                                other.size));
-    if (size == 0) size = other.size;
-  }
-  if (size != 0 && !others.empty() && static_cast<std::uint32_t>(others.rbegin()->first) >= size)
-    return Status(Code::kInvalidArgument,
-                  fmt::format("this member says that there are {} ranks, but rank {} is taken by "
-                              "{}",
-                              size, others.rbegin()->first, others.rbegin()->second.member));
-  return size;
-}
-
-// The rank asked for, or the lowest free one.
-Result<int> choose(const Ranks& others, int asked, std::uint32_t size) {
-  int rank = asked;
-  if (asked < 0)
-    for (rank = 0; others.contains(rank);) ++rank;
-  if (const auto other = others.find(rank); other != others.end())
-    return taken_by(rank, other->second);
-  const int most = size == 0 ? kMostRanks : static_cast<int>(size);
-  if (rank < most) return rank;
-  if (asked < 0) return Status(Code::kUnavailable, fmt::format("all {} ranks are taken", most));
-  return Status(Code::kInvalidArgument,
-                fmt::format("the rank is {}, allowed are 0 to {}", rank, most - 1));
+  std::uint32_t said = mine;
+  for (const auto& [rank, other] : others)
+    if (other.size != 0 && said == mine) said = other.size;
+  return agree_on_size(holders_of(others), said, mine);
 }
 
 Result<StoreRank> take_by_verbs(KeyValueStore& store, std::string_view scope, int asked,
@@ -105,20 +71,19 @@ Result<StoreRank> take_by_verbs(KeyValueStore& store, std::string_view scope, in
     MEMSPAN_TRY_ASSIGN(const Ranks others, ranks_of(store, scope, deadline), "taking a rank");
     auto size = agreed_size(others, said);
     if (!size.is_ok()) return size.status();
-    auto rank = choose(others, asked, *size);
-    if (!rank.is_ok()) return rank.status();
+    MEMSPAN_PASS_ASSIGN(auto rank, choose_rank(holders_of(others), asked, *size));
     mine.size = *size;
-    const std::string key = rank_key(prefix_of(scope), *rank);
-    const std::string wanted = mine.encode();
+    const std::string key = rank_key(prefix_of(scope), rank);
+    const std::string wanted = encode_record(mine);
     MEMSPAN_TRY_ASSIGN(const std::string now,
                        store.compare_and_swap(key, "", wanted, deadline, KeyLife::kLease),
                        "taking a rank");
     if (now != wanted) continue;  // another member was faster
     // Members that did not see each other may pass different sizes. Then each that sees it fails.
     MEMSPAN_TRY_ASSIGN(Ranks all, ranks_of(store, scope, deadline), "taking a rank");
-    all.erase(*rank);
+    all.erase(rank);
     size = agreed_size(all, mine.size);
-    if (size.is_ok()) return StoreRank{.rank = *rank, .size = *size, .generation = mine.generation};
+    if (size.is_ok()) return StoreRank{.rank = rank, .size = *size, .generation = mine.generation};
     static_cast<void>(store.remove(key, deadline));
     return size.status();
   }
@@ -127,13 +92,47 @@ Result<StoreRank> take_by_verbs(KeyValueStore& store, std::string_view scope, in
 
 }  // namespace
 
+Status check_most_ranks(int rank, std::int64_t size) {
+  if (size >= 0 && size <= kMostRanks && rank >= -1 && rank < static_cast<int>(kMostRanks))
+    return Status::ok();
+  return {Code::kInvalidArgument,
+          fmt::format("rank {} of {}: at most {} are allowed", rank, size, kMostRanks)};
+}
+
+Result<std::uint32_t> agree_on_size(const RankHolders& holders, std::uint32_t said,
+                                    std::uint32_t mine) {
+  if (said != 0 && mine != 0 && said != mine)
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("this member says that there are {} ranks, others said {}", mine, said));
+  const std::uint32_t size = said != 0 ? said : mine;
+  if (size != 0 && !holders.empty() && holders.rbegin()->first >= static_cast<int>(size))
+    return Status(Code::kInvalidArgument,
+                  fmt::format("this member says that there are {} ranks, but rank {} is taken by "
+                              "{}",
+                              size, holders.rbegin()->first, holders.rbegin()->second));
+  return size;
+}
+
+Result<int> choose_rank(const RankHolders& holders, int asked, std::uint32_t size) {
+  int rank = asked;
+  if (asked < 0)
+    for (rank = 0; holders.contains(rank);) ++rank;
+  if (const auto holder = holders.find(rank); holder != holders.end())
+    return Status(Code::kUnavailable,
+                  fmt::format("rank {} is taken by {}{}", rank, holder->second, kRankTaken));
+  const int most = static_cast<int>(size == 0 ? kMostRanks : size);
+  if (rank < most) return rank;
+  if (asked < 0) return Status(Code::kUnavailable, fmt::format("all {} ranks are taken", most));
+  return Status(Code::kInvalidArgument,
+                fmt::format("the rank is {}, allowed are 0 to {}", rank, most - 1));
+}
+
 Result<StoreRank> take_rank(KeyValueStore& store, std::string_view scope, int rank, int size,
                             Deadline deadline) {
   if (RankService* service = store.rank_service())
     return service->take_rank(scope, rank, size, deadline);
-  if (size < 0 || size > kMostRanks || rank < -1 || rank >= kMostRanks)
-    return Status(Code::kInvalidArgument,
-                  fmt::format("rank {} of {}: at most {} are allowed", rank, size, kMostRanks));
+  MEMSPAN_PASS(check_most_ranks(rank, size));
   return take_by_verbs(store, scope, rank, static_cast<std::uint32_t>(size), deadline);
 }
 

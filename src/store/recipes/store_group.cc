@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/recipes/store_group.h"
 
-#include <optional>
-#include <utility>
-
 #include "core/check.h"
-#include "core/interrupt.h"
-#include "core/mutex.h"
-#include "store/rank_service.h"
 #include "store/recipes/group_collector.h"
+#include "store/recipes/rank_recipe.h"
 
 namespace memspan {
 namespace {
@@ -31,66 +26,11 @@ Status taken_by(int rank, std::string_view member) {
 
 }  // namespace
 
-// The outcomes that this member has not taken yet. Thread-safe.
-class StoreGroup::Outcomes {
- public:
-  void take(const StoreChange& change, const GroupKeys& keys) {
-    MutexLock lock(mutex_);
-    const bool is_set = change.event == StoreEvent::kSet;
-    if (change.key == keys.collector_key()) has_collector_ = is_set;
-    if (change.key == keys.collector_key() && !is_set) ++departures_;
-    if (change.key == keys.outcome_key() && is_set)
-      if (auto outcome = GroupOutcome::decode(change.value);
-          outcome.is_ok() && outcome->operation >= next_)
-        by_operation_.emplace(outcome->operation, std::move(*outcome));  // the first one counts
-    changed_.notify_all();
-  }
-
-  std::optional<GroupOutcome> outcome_of(std::uint64_t operation) {
-    MutexLock lock(mutex_);
-    next_ = operation;
-    by_operation_.erase(by_operation_.begin(), by_operation_.lower_bound(operation));
-    auto found = by_operation_.extract(operation);
-    if (found.empty()) return std::nullopt;
-    return std::move(found.mapped());
-  }
-
-  // Returns early when anything has changed.
-  void wait(std::uint64_t operation, const Deadline& deadline) {
-    MutexLock lock(mutex_);
-    while (has_collector_ && !by_operation_.contains(operation))
-      if (!wait_interruptibly(changed_, mutex_, deadline)) return;
-  }
-
-  bool has_collector() {
-    MutexLock lock(mutex_);
-    return has_collector_;
-  }
-  std::uint64_t departures() {
-    MutexLock lock(mutex_);
-    return departures_;
-  }
-  // One that existed after so many departures.
-  void note_collector(std::uint64_t departures) {
-    MutexLock lock(mutex_);
-    if (departures_ == departures) has_collector_ = true;
-  }
-
- private:
-  Mutex mutex_;
-  ConditionVariable changed_;
-  std::map<std::uint64_t, GroupOutcome> by_operation_ MEMSPAN_GUARDED_BY(mutex_);
-  std::uint64_t next_ MEMSPAN_GUARDED_BY(mutex_) = 0;
-  bool has_collector_ MEMSPAN_GUARDED_BY(mutex_) = false;
-  std::uint64_t departures_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // of collectors
-};
-
 StoreGroup::StoreGroup(KeyValueStore& store, std::string name, int rank, int size)
     : store_(store),
       rank_(rank),
       keys_{.group = std::move(name), .size = size},
-      mine_{.lease = store.lease(), .name = store.member()},
-      outcomes_(std::make_shared<Outcomes>()) {
+      mine_{.lease = store.lease(), .name = store.member()} {
   MEMSPAN_CHECK(size > 0 && rank >= 0 && rank < size);
 }
 
@@ -99,8 +39,7 @@ StoreGroup::~StoreGroup() {
 }
 
 Status StoreGroup::stop(Deadline deadline) {
-  if (const std::uint64_t watch = std::exchange(watch_, 0); watch != 0)
-    static_cast<void>(store_.unwatch(watch, deadline));
+  changes_.reset();
   return stop_collecting(deadline);
 }
 
@@ -122,28 +61,45 @@ Result<std::vector<std::string>> StoreGroup::run(std::uint64_t operation, std::s
   mine_.parts[operation] = Contribution(mine, keys_.size);
   MEMSPAN_TRY(store_.set(keys_.member_key(rank_), mine_.encode(), deadline), "contributing");
   WaitNotice notice(rank_, keys_.size, keys_.group, deadline);
-  for (int looks = 1;; ++looks) {
-    if (auto outcome = outcomes_->outcome_of(operation)) {
-      if (outcome->is_complete)
+  for (int looks = 0;; ++looks) {
+    take_changes(operation,
+                 looks == 0 ? Deadline::after(Duration::zero()) : deadline.within(kLookEvery));
+    if (auto found = outcomes_.extract(operation); !found.empty()) {
+      GroupOutcome& outcome = found.mapped();
+      if (outcome.is_complete)
         mine_.parts.erase(mine_.parts.begin(), mine_.parts.upper_bound(operation));
-      if (!outcome->status.is_ok()) return outcome->status;
-      return std::move(outcome->parts);
+      if (!outcome.status.is_ok()) return outcome.status;
+      return std::move(outcome.parts);
     }
     if (deadline.has_passed() || is_interrupted()) return give_up(operation);
-    if (!outcomes_->has_collector()) {
+    if (!has_collector_) {
       const Status begun = collect(deadline);
       if (begun.code() == Code::kTimeout) return give_up(operation);
       MEMSPAN_PASS(begun);
     }
-    outcomes_->wait(operation, deadline.within(kLookEvery));
     notice.look();
     if (look) MEMSPAN_PASS(look_around(operation, look));
-    if (looks % kLooksPerCheck != 0) continue;
+    if (looks % kLooksPerCheck != kLooksPerCheck - 1) continue;
     const Status place =
         store_.get_now(keys_.alive_key(rank_), Deadline::after(kLookEvery)).status();
     if (place.code() == Code::kNotFound)
       return Status(Code::kPeerLost, fmt::format("this member, rank {}, is gone: it left", rank_));
     if (!place.is_ok() && place.code() != Code::kTimeout) return place;
+  }
+}
+
+// Waits for changes until the deadline, unless the operation is over or no member collects.
+void StoreGroup::take_changes(std::uint64_t operation, const Deadline& deadline) {
+  outcomes_.erase(outcomes_.begin(), outcomes_.lower_bound(operation));
+  while (!outcomes_.contains(operation)) {
+    auto change = changes_->pop(has_collector_ ? deadline : Deadline::after(Duration::zero()));
+    if (!change) return;
+    const bool is_set = change->event == StoreEvent::kSet;
+    if (change->key == keys_.collector_key()) has_collector_ = is_set;
+    if (change->key != keys_.outcome_key() || !is_set) continue;
+    auto outcome = GroupOutcome::decode(change->value);
+    if (outcome.is_ok() && outcome->operation >= operation)
+      outcomes_.emplace(outcome->operation, std::move(*outcome));  // the first one counts
   }
 }
 
@@ -170,23 +126,15 @@ Status StoreGroup::give_up(std::uint64_t operation) {
 }
 
 Status StoreGroup::enter(const Deadline& deadline) {
-  if (state_ == State::kLeft)
+  if (has_left_)
     return {Code::kPeerLost, fmt::format("this member, rank {}, is gone: it left", rank_)};
-  if (state_ == State::kInside) return Status::ok();
+  if (changes_) return Status::ok();
   MEMSPAN_TRY(read_founders(deadline), "entering the group");
-  if (watch_ == 0) {
-    MEMSPAN_TRY_ASSIGN(watch_,
-                       store_.watch(
-                           keys_.wait_prefix(),
-                           [outcomes = outcomes_, keys = keys_](const StoreChange& change) {
-                             outcomes->take(change, keys);
-                           },
-                           deadline),
-                       "entering the group");
-  }
-  MEMSPAN_TRY(take_place(deadline), "entering the group");
-  state_ = State::kInside;
-  return Status::ok();
+  has_collector_ = false;
+  Status entered = changes_.emplace(store_).watch(keys_.wait_prefix(), deadline);
+  if (entered.is_ok()) entered = take_place(deadline);
+  if (!entered.is_ok()) changes_.reset();
+  return entered.annotate("entering the group");
 }
 
 // A group that has only a name has none.
@@ -239,13 +187,12 @@ Status StoreGroup::take_place(const Deadline& deadline) {
 // Tries to become the collector.
 Status StoreGroup::collect(const Deadline& deadline) {
   static_cast<void>(stop_collecting(deadline));
-  const std::uint64_t departures = outcomes_->departures();
   const std::string self = fmt::format("{} {:016x}", rank_, new_nonce());
   MEMSPAN_TRY_ASSIGN(
       const std::string now,
       store_.compare_and_swap(keys_.collector_key(), "", self, deadline, KeyLife::kLease),
       "waiting for the others");
-  outcomes_->note_collector(departures);
+  has_collector_ = true;  // until a change says otherwise
   if (now != self) return Status::ok();
   collector_ = std::make_shared<Collector>(store_, keys_);
   Status started = collector_->start(deadline);
@@ -262,8 +209,8 @@ Status StoreGroup::stop_collecting(const Deadline& deadline) {
 
 Status StoreGroup::leave(Deadline deadline) {
   Status outside(Code::kNotFound, "this member is not in the group");
-  if (state_ == State::kLeft) return outside;
-  if (state_ == State::kOutside) MEMSPAN_TRY(read_founders(deadline), "leaving the group");
+  if (has_left_) return outside;
+  if (!changes_) MEMSPAN_TRY(read_founders(deadline), "leaving the group");
   const auto text = store_.get_now(keys_.member_key(rank_), deadline);
   if (text.is_ok()) {
     MEMSPAN_TRY_ASSIGN(mine_, GroupMember::decode(*text), "leaving the group");
@@ -272,7 +219,7 @@ Status StoreGroup::leave(Deadline deadline) {
     return text.code() == Code::kNotFound ? outside : text.status();
   }
   static_cast<void>(stop_collecting(deadline));
-  state_ = State::kLeft;
+  has_left_ = true;
   mine_.has_left = true;
   MEMSPAN_TRY(store_.set(keys_.member_key(rank_), mine_.encode(), deadline), "leaving the group");
   MEMSPAN_TRY(store_.remove(keys_.alive_key(rank_), deadline).status(), "leaving the group");

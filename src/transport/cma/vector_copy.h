@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/status.h"
 #include "transport/link.h"
 
 namespace memspan {

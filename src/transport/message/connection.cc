@@ -3,10 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cstring>
-#include <utility>
-
 namespace memspan {
 namespace {
 
@@ -31,13 +27,13 @@ Status ended() {
 }  // namespace
 
 Connection::Connection(MessageCore& core, std::unique_ptr<ByteStream> stream,
-                       const Session& session, FrameSink& sink, ConnectionOwner& owner)
+                       const Session& session, ConnectionOwner& owner)
     : core_(core),
       engine_(*core.engine),
       stream_(std::move(stream)),
       owner_(owner),
       session_(session),
-      reader_(sink, session_),
+      reader_(owner, session_),
       heartbeat_(core.options.silence_limit) {}
 
 Status Connection::start() {
@@ -283,9 +279,7 @@ Status Connection::receive_some() {
   bool more = true;
   while (more && !is_closed_ && received_ - first < kMostAtOnce) {
     if (is_overrun()) break;
-    const Result<bool> received = receive();
-    if (!received.is_ok()) return received.status();
-    more = *received;
+    MEMSPAN_PASS_ASSIGN(more, receive());
   }
   if (more)
     engine_.call_again(id_);
@@ -318,6 +312,15 @@ Result<bool> Connection::receive() {
 }
 
 // ---- signs of life
+
+Status Heartbeat::look(Clock::time_point now, std::uint64_t received) {
+  const bool stood_still = now - looked_ > kIntervalsOfStandstill * interval_;
+  if (std::exchange(received_, received) != received || stood_still) heard_ = now;
+  looked_ = now;
+  if (now - heard_ < limit_) return Status::ok();
+  return {Code::kPeerLost,
+          fmt::format("it has been silent for {:.1f} s", to_seconds(now - heard_))};
+}
 
 void Connection::expect_life() {
   if (heartbeat_.has_begun() || core_.options.silence_limit == Duration::max()) return;

@@ -3,18 +3,9 @@
 // sent when it can take more.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <deque>
-#include <memory>
-#include <span>
-
-#include "core/buffer.h"
-#include "core/status.h"
 #include "transport/message/carrier.h"
 #include "transport/message/engine.h"
 #include "transport/message/frame_reader.h"
-#include "transport/message/heartbeat.h"
 #include "transport/message/message_core.h"
 #include "transport/message/session.h"
 
@@ -35,10 +26,9 @@ struct Parcel {
   std::size_t frames = 0;
 };
 
-// The owner of a connection. Called with the turn.
-class ConnectionOwner {
+// The owner of a connection, which also takes its frames. Called with the turn.
+class ConnectionOwner : public FrameSink {
  public:
-  virtual ~ConnectionOwner() = default;
   // After frames were handled, and when a timer has come. A failure ends the connection.
   virtual Status after_look() { return Status::ok(); }
   // The connection has ended, after the peer's last frames. kPeerLost: the connection is cut; other
@@ -46,11 +36,44 @@ class ConnectionOwner {
   virtual void on_end(const Status& why) = 0;
 };
 
+// Detects whether the other end of a connection lives. Each side sends a beat in each interval,
+// which the other answers, and checks whether bytes arrived, besides the other's beats. So a host
+// without power, a network that is broken in one direction or both, and a stopped process are found
+// at the limit. One thread at a time.
+class Heartbeat {
+ public:
+  // A peer that is silent for `limit` is lost.
+  explicit Heartbeat(Duration limit) : limit_(limit), interval_(limit / kLooksInLimit) {}
+
+  bool has_begun() const { return has_begun_; }
+  void begin(Clock::time_point now) {
+    has_begun_ = true;
+    heard_ = looked_ = now;
+  }
+  // When to look next, once it has begun.
+  Clock::time_point next() const { return looked_ + interval_; }
+  bool is_due(Clock::time_point now) const { return has_begun_ && now >= next(); }
+  // `received`: all bytes so far. kPeerLost at the limit. A process that was itself stopped for
+  // some intervals could not receive, so it starts over.
+  Status look(Clock::time_point now, std::uint64_t received);
+
+ private:
+  static constexpr int kLooksInLimit = 5;
+  static constexpr int kIntervalsOfStandstill = 3;
+
+  const Duration limit_;
+  const Duration interval_;
+  bool has_begun_ = false;
+  std::uint64_t received_ = 0;
+  Clock::time_point heard_{};
+  Clock::time_point looked_{};
+};
+
 // All functions require the turn.
 class Connection final : public Source, public std::enable_shared_from_this<Connection> {
  public:
   Connection(MessageCore& core, std::unique_ptr<ByteStream> stream, const Session& session,
-             FrameSink& sink, ConnectionOwner& owner);
+             ConnectionOwner& owner);
 
   // The engine watches it from now on.
   Status start();
@@ -72,7 +95,7 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
   void withdraw(Parcel& parcel);
   bool has_unsent() const { return unsent_frames() != 0; }
 
-  // From now on the peer is lost if it is silent for the limit (heartbeat.h).
+  // From now on the peer is lost if it is silent for the limit (Heartbeat).
   void expect_life();
   // The peer has sent a beat: answers it, and expects life.
   Status take_beat();

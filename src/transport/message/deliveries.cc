@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/message/deliveries.h"
 
-#include <utility>
-
 namespace memspan {
 namespace {
 
@@ -16,24 +14,12 @@ bool Deliveries::is_running() {
 
 void Deliveries::add_message(int peer, const MessageTag& tag, Buffer bytes,
                              std::shared_ptr<Backlog> backlog) {
-  if (backlog != nullptr) backlog->count.fetch_add(1);
-  add({.kind = One::Kind::kMessage,
-       .peer = peer,
-       .tag = tag,
-       .bytes = std::move(bytes),
-       .backlog = std::move(backlog)});
-}
-
-void Deliveries::add_loss(int peer, const Status& why) {
-  add({.kind = One::Kind::kLoss, .peer = peer, .why = why});
-}
-
-void Deliveries::add_departure(int peer) {
-  add({.kind = One::Kind::kDeparture, .peer = peer});
+  backlog->count.fetch_add(1);
+  add({.peer = peer, .tag = tag, .bytes = std::move(bytes), .backlog = std::move(backlog)});
 }
 
 void Deliveries::add_call(std::function<void()> call) {
-  add({.kind = One::Kind::kCall, .call = std::move(call)});
+  add({.call = std::move(call)});
 }
 
 void Deliveries::add(One one) {
@@ -51,7 +37,7 @@ void Deliveries::add(One one) {
 void Deliveries::drop_messages(int peer) {
   MutexLock lock(mutex_);
   std::erase_if(all_, [&](const One& one) {
-    if (one.kind != One::Kind::kMessage || one.peer != peer) return false;
+    if (one.backlog == nullptr || one.peer != peer) return false;
     bytes_.fetch_sub(one.bytes.size(), std::memory_order_relaxed);
     return true;
   });
@@ -72,8 +58,11 @@ void Deliveries::end() {
 // Answers of its connection may wait for it.
 void Deliveries::is_handled(const std::shared_ptr<Backlog>& backlog) const {
   // Pairs with PeerConnection::is_delivered().
-  if (backlog != nullptr && backlog->count.fetch_sub(1) == 1 && backlog->is_awaited.exchange(false))
-    on_delivered_(backlog);
+  if (backlog != nullptr && backlog->count.fetch_sub(1) == 1 &&
+      backlog->is_awaited.exchange(false)) {
+    const Turn turn(*engine_);
+    engine_->call_again(backlog->connection);
+  }
 }
 
 void Deliveries::run() {
@@ -87,32 +76,18 @@ void Deliveries::run() {
     count_.store(all_.size(), std::memory_order_release);
     bytes_.fetch_sub(one.bytes.size(), std::memory_order_relaxed);
     mutex_.unlock();
-    const std::shared_ptr<Backlog> backlog = one.backlog;
     runs_handlers = true;
-    call(std::move(one));
+    if (one.backlog == nullptr)
+      one.call();
+    else if (handlers_.on_message)
+      handlers_.on_message(one.peer, one.tag, std::move(one.bytes));
     runs_handlers = false;
-    is_handled(backlog);
+    is_handled(one.backlog);
+    one = {};  // without the lock
     mutex_.lock();
   }
   is_busy_ = false;
   if (has_ended_) ended_.notify_all();
-}
-
-void Deliveries::call(One one) const {
-  switch (one.kind) {
-    case One::Kind::kMessage:
-      if (handlers_.on_message) handlers_.on_message(one.peer, one.tag, std::move(one.bytes));
-      return;
-    case One::Kind::kLoss:
-      if (handlers_.on_peer_lost) handlers_.on_peer_lost(one.peer, one.why);
-      return;
-    case One::Kind::kDeparture:
-      if (handlers_.on_peer_left) handlers_.on_peer_left(one.peer);
-      return;
-    case One::Kind::kCall:
-      one.call();
-      return;
-  }
 }
 
 }  // namespace memspan

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages, losses and departures of peers on their way to the program's handlers, and calls whose
-// time has come. The engine adds them; a thread without the turn calls the handlers, one at a time
-// and in order.
+// Messages of peers on their way to the program's handler, and other calls of handlers. The engine
+// adds them; a thread without the turn calls the handlers, one at a time and in order.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
 #include <deque>
-#include <functional>
-#include <memory>
 
-#include "core/mutex.h"
+#include "transport/message/engine.h"
 #include "transport/message/message_transport.h"
 
 namespace memspan {
 
 // The messages of one connection that no handler has handled. Thread-safe.
 struct Backlog {
+  Engine::Id connection = 0;  // set before the first message
   std::atomic<std::size_t> count{0};
   std::atomic<bool> is_awaited{false};  // its connection waits for the last of them
 };
@@ -24,16 +20,12 @@ struct Backlog {
 // Thread-safe.
 class Deliveries {
  public:
-  explicit Deliveries(const MessageHandlers& handlers) : handlers_(handlers) {}
-  // Called without a lock for a backlog that is awaited. Set before the first message.
-  using OnDelivered = std::function<void(const std::shared_ptr<Backlog>& backlog)>;
-  void set_on_delivered(OnDelivered call) { on_delivered_ = std::move(call); }
+  // The engine calls a connection again that waits for its backlog.
+  Deliveries(const MessageHandlers& handlers, const std::unique_ptr<Engine>& engine)
+      : handlers_(handlers), engine_(engine) {}
 
-  // `backlog` may be null.
   void add_message(int peer, const MessageTag& tag, Buffer bytes, std::shared_ptr<Backlog> backlog)
       MEMSPAN_EXCLUDES(mutex_);
-  void add_loss(int peer, const Status& why) MEMSPAN_EXCLUDES(mutex_);
-  void add_departure(int peer) MEMSPAN_EXCLUDES(mutex_);
   void add_call(std::function<void()> call) MEMSPAN_EXCLUDES(mutex_);
   // Forgets messages of a peer that no handler has got.
   void drop_messages(int peer) MEMSPAN_EXCLUDES(mutex_);
@@ -49,21 +41,19 @@ class Deliveries {
   static bool is_running();
 
  private:
+  // A message, or a call without a backlog.
   struct One {
-    enum class Kind { kMessage, kLoss, kDeparture, kCall } kind;
     int peer = -1;
     MessageTag tag = {};
     Buffer bytes = {};
-    Status why = {};
     std::shared_ptr<Backlog> backlog = {};
     std::function<void()> call = {};
   };
   void add(One one) MEMSPAN_EXCLUDES(mutex_);
-  void call(One one) const;
   void is_handled(const std::shared_ptr<Backlog>& backlog) const;
 
   const MessageHandlers& handlers_;
-  OnDelivered on_delivered_;
+  const std::unique_ptr<Engine>& engine_;
   std::atomic<std::size_t> count_{0};
   std::atomic<std::size_t> bytes_{0};
   Mutex mutex_;

@@ -2,15 +2,8 @@
 #include "transport/message/engine.h"
 
 #include <sys/syscall.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <csignal>
-
-#include <algorithm>
 #include <array>
-#include <span>
-#include <utility>
 
 #include "core/thread.h"
 
@@ -49,19 +42,6 @@ int wait_for_events(int epoll, std::span<epoll_event> events, Duration limit) {
       limit == Duration::max() ? -1 : static_cast<int>(std::min(ms, std::int64_t{1} << 30)));
 }
 
-// A thread of the library gets no signal of the program.
-Result<std::thread> start_without_signals(auto run) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  // If blocked, a fault of this thread would end the process despite a handler.
-  for (const int fault : {SIGSEGV, SIGBUS}) sigdelset(&all, fault);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  auto thread = start_thread("transport \"message\"", run);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Engine>> Engine::start(std::function<void()> after_turn) {
@@ -77,15 +57,20 @@ Result<std::unique_ptr<Engine>> Engine::start(std::function<void()> after_turn) 
     if (::epoll_ctl(made->outer_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0)
       return Status::from_errno("epoll_ctl");
   }
-  for (const int descriptor : {made->outer_.get(), made->inner_.get(), made->wake_.descriptor()})
-    made->book_.add(descriptor);
-  MEMSPAN_TRY_ASSIGN(made->thread_, start_without_signals([p = made.get()] { p->run(); }),
+  {
+    const Turn held(*made);
+    for (const int descriptor : {made->outer_.get(), made->inner_.get(), made->wake_.descriptor()})
+      made->book(descriptor);
+  }
+  MEMSPAN_TRY_ASSIGN(made->thread_,
+                     start_thread("transport \"message\"", [p = made.get()] { p->run(); }),
                      "starting the engine");
   return made;
 }
 
 Engine::~Engine() {
   stop();
+  for (Booked* one = booked_.load(); one != nullptr;) delete std::exchange(one, one->next);
 }
 
 void Engine::stop() {
@@ -100,7 +85,23 @@ void Engine::stop() {
 
 void Engine::forget_in_child() {
   is_forgotten_ = true;
-  book_.give_up_in_child();
+  // /dev/null replaces them. So no peer mistakes the child for this process, and their owners may
+  // still close them.
+  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (const Booked* one = booked_.load(); one != nullptr && null.is_valid(); one = one->next)
+    if (const int descriptor = one->descriptor.load(); descriptor >= 0)
+      ::dup3(null.get(), descriptor, O_CLOEXEC);
+}
+
+void Engine::book(int descriptor) {
+  for (Booked* one = booked_.load(); one != nullptr; one = one->next)
+    if (int none = -1; one->descriptor.compare_exchange_strong(none, descriptor)) return;
+  booked_.store(new Booked{descriptor, booked_.load()});
+}
+
+void Engine::unbook(int descriptor) {
+  for (Booked* one = booked_.load(); one != nullptr; one = one->next)
+    if (int booked = descriptor; one->descriptor.compare_exchange_strong(booked, -1)) return;
 }
 
 void Engine::acquire() {
@@ -147,7 +148,7 @@ Result<Engine::Id> Engine::add(int descriptor, std::shared_ptr<Source> source) {
     epoll_event event{.events = EPOLLONESHOT, .data = {.u64 = id}};
     if (::epoll_ctl(inner_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0)
       return Status::from_errno("epoll_ctl");
-    book_.add(descriptor);
+    book(descriptor);
   }
   entries_.emplace(id, Entry{descriptor, std::move(source)});
   return id;
@@ -178,7 +179,7 @@ void Engine::remove(Id id) {
   if (found == entries_.end()) return;
   if (found->second.descriptor >= 0) {
     ::epoll_ctl(inner_.get(), EPOLL_CTL_DEL, found->second.descriptor, nullptr);
-    book_.remove(found->second.descriptor);
+    unbook(found->second.descriptor);
   }
   if (id == worker_) set_prepare_sleep(0, nullptr);
   std::erase_if(timers_, [id](const auto& timer) { return timer.second == id; });
@@ -189,7 +190,7 @@ void Engine::request_after_turn() {
   if (!is_polled_ && std::this_thread::get_id() != thread_.get_id()) wake_.ring();
 }
 
-void Engine::poll() {
+void Engine::progress() {
   if (is_forgotten_ || !turn.try_lock()) return;
   OnEngine::begin();
   is_polled_ = true;
@@ -199,19 +200,19 @@ void Engine::poll() {
   after_turn_();
 }
 
-void Engine::begin_polling() {
+void Engine::begin_progress() {
   if (is_forgotten_) return;
   const Turn held(*this);
   begin_waits();
 }
 
-void Engine::end_polling() {
+void Engine::end_progress() {
   if (is_forgotten_) return;
   const Turn held(*this);
   end_waits();
 }
 
-void Engine::rest() {
+void Engine::rest_progress() {
   if (is_forgotten_) return;
   const Turn held(*this);
   arm(true);

@@ -16,24 +16,16 @@
 
 #include <sys/epoll.h>
 
-#include <atomic>
-#include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <thread>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "core/adaptive_spin.h"
-#include "core/clock.h"
+#include "core/fd.h"
 #include "core/interrupt.h"
-#include "core/mutex.h"
-#include "core/on_engine.h"
-#include "core/status.h"
-#include "core/wake_event.h"
-#include "transport/message/descriptor_book.h"
+#include "node/wait.h"
 
 namespace memspan {
 
@@ -52,7 +44,7 @@ class Source {
 };
 
 // Thread-safe. Functions that require the turn are for sources and for threads with a Turn.
-class Engine {
+class Engine final : public ProgressEngine {
  public:
   using Id = std::uint64_t;  // of a source; 0: none
 
@@ -60,7 +52,7 @@ class Engine {
   // of the program.
   static Result<std::unique_ptr<Engine>> start(std::function<void()> after_turn = [] {});
   // Ends the thread.
-  ~Engine();
+  ~Engine() override;
   void stop() MEMSPAN_EXCLUDES(turn);
   // In a child of fork(): the engine can no longer be used.
   void forget_in_child();
@@ -99,12 +91,10 @@ class Engine {
   Status wait(Done done, const Deadline& deadline, Id first = 0) MEMSPAN_REQUIRES(turn);
 
   // Serves what is ready, unless another thread does.
-  void poll() MEMSPAN_EXCLUDES(turn);
-  // Between them threads call poll() all the time.
-  void begin_polling() MEMSPAN_EXCLUDES(turn);
-  void end_polling() MEMSPAN_EXCLUDES(turn);
-  // The thread between the two calls sleeps: the engine's own thread takes over.
-  void rest() MEMSPAN_EXCLUDES(turn);
+  void progress() override MEMSPAN_EXCLUDES(turn);
+  void begin_progress() override MEMSPAN_EXCLUDES(turn);
+  void end_progress() override MEMSPAN_EXCLUDES(turn);
+  void rest_progress() override MEMSPAN_EXCLUDES(turn);
 
  private:
   friend class Turn;
@@ -136,6 +126,15 @@ class Engine {
   void arm(bool is_armed) MEMSPAN_REQUIRES(turn);
   void arm_kept() MEMSPAN_REQUIRES(turn);
 
+  // The descriptors that a child of fork() must give up, which reads them without a lock. Entries
+  // stay, and are used again.
+  struct Booked {
+    std::atomic<int> descriptor;  // -1: free
+    Booked* const next;
+  };
+  void book(int descriptor) MEMSPAN_REQUIRES(turn);
+  void unbook(int descriptor) MEMSPAN_REQUIRES(turn);
+
   struct Entry {
     int descriptor;
     std::shared_ptr<Source> source;
@@ -146,7 +145,7 @@ class Engine {
   WakeEvent wake_;
   std::atomic<bool> ends_{false};
   bool is_forgotten_ = false;
-  DescriptorBook book_;
+  std::atomic<Booked*> booked_{nullptr};
   const std::function<void()> after_turn_;
   std::atomic<int> wanted_{0};  // threads that wait for the turn
   ConditionVariable changed_;
@@ -160,7 +159,7 @@ class Engine {
   int rounds_ MEMSPAN_GUARDED_BY(turn) = 0;
   int sleepers_ MEMSPAN_GUARDED_BY(turn) = 0;         // threads in wait() that do not serve
   bool is_led_ MEMSPAN_GUARDED_BY(turn) = false;      // a thread in wait() serves
-  bool is_polled_ MEMSPAN_GUARDED_BY(turn) = false;   // the holder of the turn is in poll()
+  bool is_polled_ MEMSPAN_GUARDED_BY(turn) = false;   // the holder of the turn is in progress()
   AdaptiveSpin spin_ MEMSPAN_GUARDED_BY(turn){true};  // of that thread
   // The last waits: how many began soon after the previous one, since when and until when.
   int waits_ MEMSPAN_GUARDED_BY(turn) = 0;

@@ -3,10 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <optional>
 #include <random>
-#include <string>
 
 #include "core/environment.h"
 #include "core/random.h"

@@ -5,8 +5,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
-#include <string_view>
 
 #include "core/clock.h"
 #include "core/status.h"

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/message/frame_reader.h"
 
-#include <algorithm>
-#include <cstring>
-
-#include "transport/message/words.h"
-
 namespace memspan {
 namespace {
 

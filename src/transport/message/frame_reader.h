@@ -1,21 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 // Splits received bytes into frames. A payload is received directly into the sink's memory; only
-// bytes that arrive with a header pass through a buffer. A payload of words (words.h) is stored
+// bytes that arrive with a header pass through a buffer. A payload of words (kMostWords) is stored
 // when all of it has arrived.
 #pragma once
 
 #include <sys/uio.h>
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
+#include <cstring>
 
-#include "core/status.h"
 #include "transport/message/protocol.h"
 #include "transport/message/session.h"
 
 namespace memspan {
+
+// Copies between a frame and memory that the program uses at the same time: each aligned word of up
+// to 8 bytes of the memory is read or written once and as a whole.
+//
+// The largest payload that is copied so.
+inline constexpr std::size_t kMostWords = 64;
+
+enum class Words : bool { kStored, kLoaded };  // `to`, or `from`, is that memory
+
+template <Words way, typename Word>
+void copy_word(std::byte*& to, const std::byte*& from, std::size_t& bytes) {
+  Word word;
+  if constexpr (way == Words::kStored) {
+    std::memcpy(&word, from, sizeof word);
+    __atomic_store_n(reinterpret_cast<Word*>(to), word, __ATOMIC_RELAXED);
+  } else {
+    word = __atomic_load_n(reinterpret_cast<const Word*>(from), __ATOMIC_RELAXED);
+    std::memcpy(to, &word, sizeof word);
+  }
+  to += sizeof word;
+  from += sizeof word;
+  bytes -= sizeof word;
+}
+
+template <Words way>
+void copy_words(std::byte* to, const std::byte* from, std::size_t bytes) {
+  while (bytes > 0) {
+    const auto at = reinterpret_cast<std::uintptr_t>(way == Words::kStored ? to : from);
+    const auto fits = [&](std::size_t word) { return bytes >= word && at % word == 0; };
+    if (fits(8))
+      copy_word<way, std::uint64_t>(to, from, bytes);
+    else if (fits(4))
+      copy_word<way, std::uint32_t>(to, from, bytes);
+    else if (fits(2))
+      copy_word<way, std::uint16_t>(to, from, bytes);
+    else
+      copy_word<way, std::uint8_t>(to, from, bytes);
+  }
+}
 
 // Handles frames. A failure of begin() or end() ends the connection.
 class FrameSink {
@@ -50,8 +85,6 @@ class FrameReader {
   std::uint64_t frames() const { return frames_; }
   // Whether the sink lets the next frame wait. Receive nothing before.
   bool is_waiting() const { return is_waiting_; }
-  // Whether a part of a frame has arrived.
-  bool has_part() const { return in_payload_ || filled_ > 0; }
 
  private:
   // Large enough for many small frames; not larger, because it is copied.

@@ -1,74 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
-// State that the links and connections of one transport `message` share.
+// State that the links and connections of one transport `message` share, and all its connections.
+// It accepts those that peers make.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
-#include <map>
-#include <memory>
-#include <set>
-#include <string>
-
-#include "core/siphash.h"
 #include "transport/message/deliveries.h"
-#include "transport/message/engine.h"
-#include "transport/message/message_transport.h"
 #include "transport/message/owner_side.h"
-#include "transport/message/region_table.h"
-#include "transport/message/session.h"
 
 namespace memspan {
 
-class Doorway;
+struct OutFrame;
+class PeerConnection;
 class Requester;
 
 // Thread-safe. Outlives all its users.
-struct MessageCore {
-  MessageCore(MessageOptions given, const SipKey& own_secret)
-      : options(std::move(given)), secret(own_secret) {}
+class MessageCore final : public Source {
+ public:
+  MessageCore(MessageOptions given, const SipKey& own_secret);
+  ~MessageCore() override;
 
   MessageOptions options;
   const SipKey secret;  // of this process as an owner
-  RegionTable regions;
-  OwnerCounters counters;
-  OwnerServices services{regions, counters};
+  OwnerServices services;
   NonceLog nonces;
   std::atomic<std::uint64_t> connections_made{0};
   std::atomic<std::uint64_t> peers_lost{0};
   std::atomic<std::uint64_t> native_puts{0};
   std::atomic<std::uint64_t> native_gets{0};
-  std::atomic<std::uint64_t> native_keys{0};  // given to peers
   std::atomic<bool> ends{false};  // the transport is being destroyed: report no more losses
   std::unique_ptr<Engine> engine;
-  Deliveries deliveries{options.handlers};
+  Deliveries deliveries{options.handlers, engine};
+
+  // Calls it as a handler, not before that time.
+  void call_at(Clock::time_point when, std::function<void()> call);
 
   // The rest requires the turn.
-  Doorway* doorway = nullptr;                 // has all connections
   std::multimap<int, Requester*> requesters;  // that have a link, by number
   // Peers that are no longer admitted. The set only grows: a number belongs to one peer forever.
   std::set<int> excluded;
 
-  void forget_requester(int number, const Requester* one) {
-    auto [found, end] = requesters.equal_range(number);
-    while (found != end && found->second != one) ++found;
-    if (found != end) requesters.erase(found);
-  }
+  void forget_requester(int number, const Requester* one);
   // Reports "PE 3 on host b: why" to the handler, unless the transport ends.
-  void tell_lost(int peer, const Status& why) {
-    if (ends.load(std::memory_order_acquire)) return;
-    peers_lost.fetch_add(1, std::memory_order_relaxed);
-    deliveries.add_loss(peer, why);
-    run_handlers_soon();
-  }
-  void tell_left(int peer) {
-    if (ends.load(std::memory_order_acquire)) return;
-    deliveries.add_departure(peer);
-    run_handlers_soon();
-  }
-  void run_handlers_soon() {
-    engine->assert_turn();
-    engine->request_after_turn();
-  }
+  void tell_lost(int peer, const Status& why);
+  void tell_left(int peer);
+  void run_handlers_soon();
+
+  // The engine watches for connections from now on.
+  Status listen(std::unique_ptr<Listener> listener);
+  std::string address() const { return listener_->address(); }
+  // Starts it (PeerConnection::start), and owns it.
+  Result<PeerConnection*> add(std::unique_ptr<PeerConnection> fresh, std::uint8_t flags);
+  // Destroys it.
+  void forget(const PeerConnection& one);
+  // One that is open with the owner of that secret, free if there is such a one; or null.
+  PeerConnection* find(int peer, const SipKey& secret) const;
+  // The peer has to make its connection after all: this process makes none.
+  void stop_yielding(int peer);
+  // Over any connection with the peer. kPeerLost: the peer has no connection.
+  Status post(int peer, const OutFrame& out);
+  // Ends the links and the connections with the peer, and reports nothing.
+  void lose(int peer, const Status& why);
+  // Accepts no more, and says goodbye to all peers.
+  void close();
+
+  void on_ready(std::uint32_t events) override;
+  bool look() override;
+
+ private:
+  void accept();
+
+  std::unique_ptr<Listener> listener_;
+  Engine::Id id_ = 0;
+  std::multimap<Clock::time_point, std::function<void()>> calls_;
+  std::vector<std::unique_ptr<PeerConnection>> connections_;
 };
 
 }  // namespace memspan

@@ -3,9 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-
 namespace memspan {
 namespace {
 
@@ -56,6 +53,7 @@ class PutBatch {
   Status post() {
     const std::size_t count = std::exchange(count_, 0);
     if (count == 0) return Status::ok();
+    const Turn turn(requester_.engine);
     return requester_.post({frames_.data(), count}, SendMode::kWait, deadline_);
   }
 
@@ -99,12 +97,11 @@ Result<OutFrame> message_frame(const MessageTag& tag, std::span<const std::byte>
 Status MessageLink::put(OperationContext& context, const RemotePlace& to, const void* from,
                         std::size_t bytes) {
   MEMSPAN_PASS(check("a put", to, bytes));
-  use(context, *this);
-  const auto done = native_.put(context, to, from, bytes);
-  if (!done.is_ok()) return done.status();
+  context.use(*this);
+  MEMSPAN_PASS_ASSIGN(const std::size_t done, native_.put(context, to, from, bytes));
   PutBatch batch(requester_, context);
-  MEMSPAN_PASS(batch.add({to.region, to.offset + *done},
-                         static_cast<const std::byte*>(from) + *done, bytes - *done));
+  MEMSPAN_PASS(batch.add({to.region, to.offset + done}, static_cast<const std::byte*>(from) + done,
+                         bytes - done));
   return batch.post();
 }
 
@@ -136,25 +133,37 @@ Result<std::uint64_t> MessageLink::ask(OperationContext& context, void* to, cons
 Status MessageLink::get(OperationContext& context, void* to, const RemotePlace& from,
                         std::size_t bytes) {
   MEMSPAN_PASS(check("a get", from, bytes));
-  const auto done = native_.get(context, to, from, bytes);
-  if (!done.is_ok() || (bytes != 0 && *done == bytes)) return done.status();
+  MEMSPAN_PASS_ASSIGN(const std::size_t done, native_.get(context, to, from, bytes));
+  if (bytes != 0 && done == bytes) return Status::ok();
+  const MovePiece rest{static_cast<std::byte*>(to) + done, &from.region, from.offset + done,
+                       bytes - done};
+  return get_pieces(context, {&rest, 1});
+}
+
+Status MessageLink::get_pieces(OperationContext& context, std::span<const MovePiece> pieces) {
   const Deadline deadline = context.deadline();
   Completion completion;
-  const auto last = ask(context, static_cast<std::byte*>(to) + *done,
-                        {from.region, from.offset + *done}, bytes - *done, &completion, deadline);
-  if (!last.is_ok()) return last.status();
-  MEMSPAN_PASS(requester_.wait(*last, deadline, &completion));
+  std::uint64_t last = 0;
+  for (const MovePiece& piece : pieces) {
+    const Turn turn(requester_.engine);
+    MEMSPAN_PASS_ASSIGN(const std::uint64_t asked,
+                        ask(context, piece.local, {*piece.region, piece.offset}, piece.bytes,
+                            &completion, deadline));
+    last = std::max(last, asked);
+  }
+  const Turn turn(requester_.engine);
+  MEMSPAN_PASS(requester_.wait(last, deadline, &completion));
   return std::move(completion.status);
 }
 
 Status MessageLink::get_nbi(OperationContext& context, void* to, const RemotePlace& from,
                             std::size_t bytes) {
   MEMSPAN_PASS(check("a get", from, bytes));
-  use(context, *this);
-  const auto done = native_.get(context, to, from, bytes);
-  if (!done.is_ok()) return done.status();
-  return ask(context, static_cast<std::byte*>(to) + *done, {from.region, from.offset + *done},
-             bytes - *done, nullptr, context.deadline())
+  context.use(*this);
+  MEMSPAN_PASS_ASSIGN(const std::size_t done, native_.get(context, to, from, bytes));
+  const Turn turn(requester_.engine);
+  return ask(context, static_cast<std::byte*>(to) + done, {from.region, from.offset + done},
+             bytes - done, nullptr, context.deadline())
       .status();
 }
 
@@ -163,15 +172,14 @@ Status MessageLink::put_signal(OperationContext& context, const RemotePlace& to,
                                SignalOp op) {
   MEMSPAN_PASS(check_word(signal, sizeof value));
   if (bytes != 0) MEMSPAN_PASS(check("a put", to, bytes));
-  use(context, *this);
+  context.use(*this);
   const AtomicKind kind = op == SignalOp::kSet ? AtomicKind::kSet : AtomicKind::kAdd;
-  const auto done = native_.put(context, to, from, bytes);
-  if (!done.is_ok()) return done.status();
+  MEMSPAN_PASS_ASSIGN(const std::size_t done, native_.put(context, to, from, bytes));
   PutBatch batch(requester_, context);
-  MEMSPAN_PASS(batch.add({to.region, to.offset + *done},
-                         static_cast<const std::byte*>(from) + *done, bytes - *done));
+  MEMSPAN_PASS(batch.add({to.region, to.offset + done}, static_cast<const std::byte*>(from) + done,
+                         bytes - done));
   MEMSPAN_PASS(batch.add({atomic_frame(context, {kind, sizeof value, value}, signal,
-                                       *done < bytes ? kAfterPut : std::uint8_t{0}),
+                                       done < bytes ? kAfterPut : std::uint8_t{0}),
                           nullptr}));
   return batch.post();
 }
@@ -182,44 +190,33 @@ Status MessageLink::move(OperationContext& context, MoveDirection direction,
     MEMSPAN_PASS(check(direction == MoveDirection::kPut ? "a put" : "a get",
                        {*piece.region, piece.offset}, piece.bytes));
   if (direction == MoveDirection::kPut) {
-    use(context, *this);
+    context.use(*this);
     PutBatch batch(requester_, context);
     for (const MovePiece& piece : pieces)
       MEMSPAN_PASS(batch.add({*piece.region, piece.offset}, piece.local, piece.bytes));
     return batch.post();
   }
-  const Deadline deadline = context.deadline();
-  Completion completion;
-  std::uint64_t last = 0;
-  for (const MovePiece& piece : pieces) {
-    const auto asked = ask(context, piece.local, {*piece.region, piece.offset}, piece.bytes,
-                           &completion, deadline);
-    if (!asked.is_ok()) return asked.status();
-    last = std::max(last, *asked);
-  }
-  MEMSPAN_PASS(requester_.wait(last, deadline, &completion));
-  return std::move(completion.status);
+  return get_pieces(context, pieces);
 }
 
 Status MessageLink::atomic(OperationContext& context, const AtomicOp& op, const RemotePlace& at,
                            std::uint64_t* fetched) {
   MEMSPAN_PASS(check_word(at, op.width));
   const Deadline deadline = context.deadline();
+  if (fetched == nullptr) context.use(*this);
+  const Turn turn(requester_.engine);
   if (fetched == nullptr) {
-    use(context, *this);
     const OutFrame frame{atomic_frame(context, op, at, 0), nullptr};
     return requester_.post({&frame, 1}, SendMode::kWait, deadline);
   }
-  Completion completion;
-  const auto asked = requester_.request(
-      {atomic_frame(context, op, at, kWantsAnswer), nullptr, context.id(), &completion}, deadline);
-  if (!asked.is_ok()) return asked.status();
-  MEMSPAN_PASS(requester_.wait(*asked, deadline, &completion));
-  *fetched = completion.value;
-  return std::move(completion.status);
+  const auto before = requester_.call(
+      {.frame = atomic_frame(context, op, at, kWantsAnswer), .context = context.id()}, deadline);
+  if (before.is_ok()) *fetched = *before;
+  return before.status();
 }
 
 std::uint64_t MessageLink::start_quiet(OperationContext& context) {
+  const Turn turn(requester_.engine);
   const auto asked = requester_.request_quiet(context.id(), context.deadline());
   if (asked.is_ok()) return *asked;
   requester_.note_failure(context.id(), asked.status());
@@ -227,6 +224,7 @@ std::uint64_t MessageLink::start_quiet(OperationContext& context) {
 }
 
 Status MessageLink::finish_quiet(OperationContext& context, std::uint64_t ticket) {
+  const Turn turn(requester_.engine);
   // 0: the request failed, and the reason is noted.
   if (ticket != 0) MEMSPAN_PASS(requester_.wait(ticket, context.deadline(), nullptr));
   return requester_.take_failure(context.id());
@@ -235,6 +233,7 @@ Status MessageLink::finish_quiet(OperationContext& context, std::uint64_t ticket
 Status MessageLink::send(const MessageTag& tag, std::span<const std::byte> bytes, SendMode mode,
                          const Deadline& deadline) {
   MEMSPAN_TRY_ASSIGN(const OutFrame message, message_frame(tag, bytes), requester_.name());
+  const Turn turn(requester_.engine);
   return requester_.post({&message, 1}, mode, deadline);
 }
 

@@ -3,8 +3,6 @@
 // build and the carrier have a better way (native_path.h).
 #pragma once
 
-#include <memory>
-
 #include "transport/link.h"
 #include "transport/message/requester.h"
 #ifdef MEMSPAN_NATIVE_RMA
@@ -28,17 +26,11 @@ Result<OutFrame> message_frame(const MessageTag& tag, std::span<const std::byte>
 
 class MessageLink final : public Link {
  public:
-  // `access` may be null.
-  MessageLink(MessageCore& core, const PeerAddress& address, NativeAccess* access)
-      : requester_(core, address), native_(requester_, access) {}
+  MessageLink(MessageCore& core, const PeerAddress& address)
+      : requester_(core, address), native_(requester_, core.services.native) {}
 
-  Status attach(const RemoteRegion&) override { return Status::ok(); }
   Status put(OperationContext& context, const RemotePlace& to, const void* from,
              std::size_t bytes) override;
-  Status put_nbi(OperationContext& context, const RemotePlace& to, const void* from,
-                 std::size_t bytes) override {
-    return put(context, to, from, bytes);
-  }
   Status get(OperationContext& context, void* to, const RemotePlace& from,
              std::size_t bytes) override;
   Status get_nbi(OperationContext& context, void* to, const RemotePlace& from,
@@ -67,7 +59,9 @@ class MessageLink final : public Link {
   Status send(const MessageTag& tag, std::span<const std::byte> bytes, SendMode mode,
               const Deadline& deadline);
   Result<std::uint64_t> ask(OperationContext& context, void* to, const RemotePlace& from,
-                            std::size_t bytes, Completion* completion, const Deadline& deadline);
+                            std::size_t bytes, Completion* completion, const Deadline& deadline)
+      MEMSPAN_REQUIRES(requester_.engine.turn);
+  Status get_pieces(OperationContext& context, std::span<const MovePiece> pieces);
 
   Requester requester_;
   NativePath native_;

@@ -7,25 +7,26 @@
 // own thread, asleep in epoll.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <memory>
-#include <span>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "core/buffer.h"
-#include "core/clock.h"
+#include "core/bytes.h"
+#include "node/wait.h"
+#include "transport/link.h"
 #include "transport/message/carrier.h"
 #include "transport/message/faults.h"
-#include "transport/transport.h"
 
 namespace memspan {
 
+class MessageCore;
+
+// The peer of a link. A value.
+struct PeerAddress {
+  int peer = 0;
+  std::string name;     // for messages: "PE 3 on host b"
+  std::string address;  // result of MessageTransport::address() in that process
+};
+
 // Each may be empty. The engine's thread calls the first three, or a thread in progress(), one at a
 // time and in order, without a lock. They must not wait for a peer, but may use Link::post and
-// Transport::connect.
+// MessageTransport::connect.
 struct MessageHandlers {
   std::function<void(int peer, const MessageTag& tag, Buffer bytes)> on_message;
   // A connection with the peer ended without a goodbye. May be called again for a peer.
@@ -44,7 +45,7 @@ struct MessageOptions {
   MessageHandlers handlers = {};
   std::shared_ptr<Faults> faults = {};  // null: none
   Duration connect_limit = std::chrono::seconds(10);
-  // A connected peer that is silent for so long is lost (heartbeat.h); Duration::max(): never.
+  // A connected peer that is silent for so long is lost (connection.h); Duration::max(): never.
   Duration silence_limit = Duration::max();
 };
 
@@ -54,28 +55,70 @@ struct MessageCounter {
   std::uint64_t value = 0;
 };
 
-class MessageTransport : public Transport {
+// Memory of this process that peers may reach. Destruction retracts it: later accesses do not touch
+// the memory and return kStale. It must not outlive its transport.
+class ExposedRegion {
  public:
-  // Ends all connections with the peer. Calls that wait for it, and later uses of its links, return
-  // kPeerLost with that reason. Does not call on_peer_lost. Never blocks.
-  virtual void lose(int peer, const Status& why) = 0;
-  // lose(), and admits no connection with that number again. No later frame of the peer is applied,
-  // except one that is being received.
-  virtual void exclude(int peer, const Status& why) = 0;
-  // Posts a message over a connection with the peer, whichever process has made it: an answer to
-  // one of its messages. Never waits. kPeerLost: the peer has no connection.
-  virtual Status post_back(int peer, const MessageTag& tag, std::span<const std::byte> bytes) = 0;
-  // Calls it as a handler, not before that time. Any thread.
-  virtual void call_at(Clock::time_point when, std::function<void()> call) = 0;
-  // No handler begins after it; waits for one of another thread. Messages that arrive later are
-  // dropped.
-  virtual void end_handlers() = 0;
-  // Frames and refusals by kind, of this process.
-  virtual std::vector<MessageCounter> counters() const = 0;
+  ~ExposedRegion();
+  ExposedRegion(const ExposedRegion&) = delete;
+  ExposedRegion& operator=(const ExposedRegion&) = delete;
+  const RemoteRegion& describe() const { return described_; }
+
+ private:
+  friend class MessageTransport;
+  // `access`: gives keys for it, or null.
+  ExposedRegion(MessageCore& core, RemoteRegion described, NativeAccess* access, std::byte* base)
+      : core_(core), described_(std::move(described)), access_(access), base_(base) {}
+
+  MessageCore& core_;
+  const RemoteRegion described_;
+  NativeAccess* const access_;
+  std::byte* const base_;
 };
 
-// Listens and starts the engine. Destruction says goodbye to the peers. The address()
-// contains a secret of 128 bits, which admits a process; give it only to peers.
-Result<std::unique_ptr<MessageTransport>> make_message_transport(MessageOptions options);
+// Thread-safe.
+class MessageTransport {
+ public:
+  // Listens and starts the engine.
+  static Result<std::unique_ptr<MessageTransport>> make(MessageOptions options);
+  // Says goodbye to the peers.
+  ~MessageTransport();
+  MessageTransport(const MessageTransport&) = delete;
+  MessageTransport& operator=(const MessageTransport&) = delete;
+
+  // The address for connect() of a peer. It contains a secret of 128 bits, which admits a process;
+  // give it only to peers.
+  std::string address() const;
+  Result<std::unique_ptr<ExposedRegion>> expose(const LocalRegion& region);
+  // Cheap: the first use does the slow work. The link must not outlive the transport.
+  std::unique_ptr<Link> connect(const PeerAddress& peer);
+  // Ends all connections with the peer. Calls that wait for it, and later uses of its links, return
+  // kPeerLost with that reason. Does not call on_peer_lost. Never blocks.
+  void lose(int peer, const Status& why);
+  // lose(), and admits no connection with that number again. No later frame of the peer is applied,
+  // except one that is being received.
+  void exclude(int peer, const Status& why);
+  // Posts a message over a connection with the peer, whichever process has made it: an answer to
+  // one of its messages. Never waits. kPeerLost: the peer has no connection.
+  Status post_back(int peer, const MessageTag& tag, std::span<const std::byte> bytes);
+  // Calls it as a handler, not before that time. Any thread.
+  void call_at(Clock::time_point when, std::function<void()> call);
+  // No handler begins after it; waits for one of another thread. Messages that arrive later are
+  // dropped.
+  void end_handlers();
+  ProgressEngine& engine();
+  // Frames and refusals by kind, of this process.
+  std::vector<MessageCounter> counters() const;
+  // In a child of fork(): gives up everything by which peers could mistake the child for this
+  // process. The transport and its links are unusable in the child.
+  void forget_in_child();
+
+ private:
+  explicit MessageTransport(MessageOptions options);
+
+  const std::string secret_;  // as text
+  const std::unique_ptr<MessageCore> core_;
+  bool is_forgotten_ = false;
+};
 
 }  // namespace memspan

@@ -3,10 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <vector>
-
-#include "core/interrupt.h"
 #include "core/log.h"
 
 namespace memspan {
@@ -37,7 +33,7 @@ Result<std::size_t> NativePath::put(const OperationContext& context, const Remot
       [&](NativeMemory& memory, std::uint64_t offset, std::size_t done, std::size_t count,
           const GiveUp& give_up) { return memory.put(offset, source + done, count, give_up); });
   if (moved.is_ok() && *moved > 0)
-    requester_.core().native_puts.fetch_add(1, std::memory_order_relaxed);
+    requester_.core.native_puts.fetch_add(1, std::memory_order_relaxed);
   return moved;
 }
 
@@ -50,7 +46,7 @@ Result<std::size_t> NativePath::get(const OperationContext& context, void* to,
       [&](NativeMemory& memory, std::uint64_t offset, std::size_t done, std::size_t count,
           const GiveUp& give_up) { return memory.get(target + done, offset, count, give_up); });
   if (moved.is_ok() && *moved > 0)
-    requester_.core().native_gets.fetch_add(1, std::memory_order_relaxed);
+    requester_.core.native_gets.fetch_add(1, std::memory_order_relaxed);
   return moved;
 }
 
@@ -60,7 +56,7 @@ Result<std::size_t> NativePath::move(const OperationContext& context, const Remo
   if (!is_on(place.region)) return std::size_t{0};
   const Deadline deadline = context.deadline();
   const GiveUp give_up = [&]() -> Status {
-    MEMSPAN_PASS(requester_.lost());
+    MEMSPAN_PASS(lost());
     if (deadline.has_passed())
       return {Code::kTimeout, fmt::format("{} did not take it in time", requester_.name())};
     return is_interrupted() ? interruption() : Status::ok();
@@ -70,12 +66,13 @@ Result<std::size_t> NativePath::move(const OperationContext& context, const Remo
     const std::uint64_t offset = place.offset + done;
     const std::uint64_t begin = offset / kNativeWindow * kNativeWindow;
     const auto count = std::min<std::size_t>(bytes - done, begin + kNativeWindow - offset);
-    const Result<Window> found = window(place.region, begin, deadline);
-    if (!found.is_ok()) return found.status();
-    NativeMemory* const memory = found->get();
+    MEMSPAN_PASS_ASSIGN(const Window memory, window(place.region, begin, deadline));
     if (memory == nullptr) break;
-    MEMSPAN_PASS(requester_.settle(deadline));
-    requester_.core().engine->rest();  // this thread may wait
+    {
+      const Turn turn(requester_.engine);
+      MEMSPAN_PASS(requester_.settle(deadline));
+    }
+    requester_.engine.rest_progress();  // this thread may wait
     const Status moved = move_piece(*memory, offset - begin, done, count, give_up);
     if (!moved.is_ok()) is_off_.store(true, std::memory_order_relaxed);
     // Messages move the rest, or the caller gets the reason.
@@ -86,7 +83,7 @@ Result<std::size_t> NativePath::move(const OperationContext& context, const Remo
     }
     MEMSPAN_PASS(moved);
     // Memory of a dead peer may still be mapped.
-    MEMSPAN_PASS(requester_.lost());
+    MEMSPAN_PASS(lost());
     done += count;
   }
   return done;
@@ -110,17 +107,21 @@ Result<NativePath::Window> NativePath::ask(const RemoteRegion& region, std::uint
                                            const Deadline& deadline) {
   std::vector<std::byte> text(kMostKey);
   Completion completion;
-  const auto asked = requester_.request({{.type = FrameType::kKey,
-                                          .region = region.id,
-                                          .offset = begin,
-                                          .length = text.size(),
-                                          .operand = std::min(kNativeWindow, region.bytes - begin)},
-                                         text.data(),
-                                         0,
-                                         &completion},
-                                        deadline);
-  if (!asked.is_ok()) return asked.status();
-  MEMSPAN_PASS(requester_.wait(*asked, deadline, &completion));
+  {
+    const Turn turn(requester_.engine);
+    MEMSPAN_PASS_ASSIGN(
+        const std::uint64_t asked,
+        requester_.request({{.type = FrameType::kKey,
+                             .region = region.id,
+                             .offset = begin,
+                             .length = text.size(),
+                             .operand = std::min(kNativeWindow, region.bytes - begin)},
+                            text.data(),
+                            0,
+                            &completion},
+                           deadline));
+    MEMSPAN_PASS(requester_.wait(asked, deadline, &completion));
+  }
   // Messages get the refusal again, as the operation's answer.
   if (!completion.status.is_ok() || completion.value == 0) return Window();
   auto opened =

@@ -7,14 +7,10 @@
 // link keeps its order on either path.
 #pragma once
 
-#include <atomic>
-#include <map>
-#include <memory>
 #include <tuple>
 
-#include "core/mutex.h"
 #include "transport/link.h"
-#include "transport/message/native_access.h"
+#include "transport/message/carrier.h"
 #include "transport/message/requester.h"
 
 namespace memspan {
@@ -43,6 +39,10 @@ class NativePath {
 
   static Key key_of(const RemoteRegion& region, std::uint64_t offset) {
     return {region.id.number, region.id.generation, offset / kNativeWindow};
+  }
+  Status lost() {
+    const Turn turn(requester_.engine);
+    return requester_.lost();
   }
   bool is_on(const RemoteRegion& region) const;
   bool is_mapped(const RemotePlace& place, std::size_t bytes);

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "device/host/find_fault.h"
-#include "transport/message/words.h"
+#include "device/host/guarded_copy.h"
+#include "transport/message/frame_reader.h"
 
 namespace memspan {
 namespace {
@@ -186,9 +186,11 @@ Status OwnerSide::give_key(const Frame& frame) {
   std::string key;
   const bool is_window =
       frame.offset % kNativeWindow == 0 && frame.operand == std::min(kNativeWindow, memory.rest);
-  if (memory.lasts && is_window && services_.native_key)
-    key = services_.native_key(memory.at, frame.operand);
-  if (key.size() > kMostKey) key.clear();
+  if (memory.lasts && is_window && services_.native != nullptr) {
+    auto made = services_.native->key(memory.at, frame.operand);
+    if (made.is_ok() && made->size() <= kMostKey) key = std::move(made).value();
+    if (!key.empty()) count(services_.counters.native_keys);
+  }
   services_.regions.unpin(frame.region);
   return answers_.answer({.type = FrameType::kKeyed,
                           .payload = static_cast<std::uint32_t>(key.size()),

@@ -3,16 +3,9 @@
 // regions of this process and answers. It refuses, counts and reports wrong ones.
 #pragma once
 
-#include <array>
-#include <atomic>
-#include <cstdint>
-#include <functional>
-#include <span>
-#include <string>
-
-#include "core/buffer.h"
-#include "core/status.h"
+#include "core/bytes.h"
 #include "transport/link.h"
+#include "transport/message/carrier.h"
 #include "transport/message/frame_reader.h"
 #include "transport/message/protocol.h"
 #include "transport/message/region_table.h"
@@ -27,7 +20,8 @@ struct OwnerCounters {
   std::atomic<std::uint64_t> messages{0};
   std::atomic<std::uint64_t> message_bytes{0};
   std::array<std::atomic<std::uint64_t>, kLastRefusal + 1> refused{};  // by Refusal
-  std::atomic<std::uint64_t> broken{0};  // connections that ended for bad frames
+  std::atomic<std::uint64_t> broken{0};       // connections that ended for bad frames
+  std::atomic<std::uint64_t> native_keys{0};  // given to peers
 };
 
 // Takes answers and messages of an owner side.
@@ -43,12 +37,11 @@ class AnswerSink {
   virtual bool is_delivered() { return true; }
 };
 
-// Shared by the owner sides of all connections. `native_key` may be empty.
+// Shared by the owner sides of all connections.
 struct OwnerServices {
-  RegionTable& regions;
-  OwnerCounters& counters;
-  // Returns the key by which a peer reaches memory without this process, or an empty string.
-  std::function<std::string(std::byte* base, std::size_t bytes)> native_key = {};
+  RegionTable regions;
+  OwnerCounters counters;
+  NativeAccess* native = nullptr;  // peers reach memory without this process; may be null
 };
 
 // One thread at a time. Gets requests and messages only.

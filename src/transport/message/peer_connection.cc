@@ -3,10 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "core/log.h"
-#include "transport/message/doorway.h"
 #include "transport/message/requester.h"
 
 namespace memspan {
@@ -27,8 +24,7 @@ PeerConnection::PeerConnection(MessageCore& core, std::unique_ptr<ByteStream> st
       side_(core.services, *this),
       connection_(std::make_shared<Connection>(
           core, std::move(stream),
-          requester == nullptr ? Session::accepting(secret) : Session::connecting(secret), *this,
-          *this)),
+          requester == nullptr ? Session::accepting(secret) : Session::connecting(secret), *this)),
       is_made_(requester != nullptr),
       secret_(secret),
       requester_(requester) {
@@ -44,7 +40,8 @@ PeerConnection::~PeerConnection() {
 
 Status PeerConnection::start(std::uint8_t flags) {
   MEMSPAN_PASS(connection_->start());
-  // A peer that does not answer is silent (heartbeat.h).
+  backlog_->connection = connection_->id();
+  // A peer that does not answer is silent (Heartbeat).
   await_greeting(is_made_ ? core_.options.silence_limit : kGreetingTime);
   if (!is_made_) return Status::ok();
   const Session& session = connection_->session();
@@ -211,10 +208,6 @@ bool PeerConnection::is_delivered() {
   return backlog_->count.load() == 0;  // handled just now
 }
 
-void PeerConnection::on_delivered(const Backlog* backlog) {
-  if (backlog_.get() == backlog) connection_->call_again();
-}
-
 Status PeerConnection::post(const OutFrame& out) {
   Status sent = connection_->submit_control(out);
   if (!sent.is_ok()) on_end(sent);
@@ -258,14 +251,14 @@ Status PeerConnection::after_look() {
 void PeerConnection::on_end(const Status& why) {
   const bool is_cut = why.code() == Code::kPeerLost;
   if (!is_cut && (is_open() || !is_made_))
-    core_.counters.broken.fetch_add(1, std::memory_order_relaxed);
+    core_.services.counters.broken.fetch_add(1, std::memory_order_relaxed);
   if (requester_ != nullptr && state_ == State::kYielded && is_cut)
     requester_->connect_again();
   else if (requester_ != nullptr)
     requester_->on_end(why, peer_leaves_ && is_cut ? LinkState::kLeft : LinkState::kLost);
   else if (peer_asks_)
     core_.tell_lost(peer_, {Code::kPeerLost, fmt::format("{}: {}", name_, why.message())});
-  core_.doorway->forget(*this);
+  core_.forget(*this);
 }
 
 }  // namespace memspan

@@ -11,9 +11,6 @@
 // carried only to the process whose address the requester has.
 #pragma once
 
-#include <memory>
-#include <string>
-
 #include "transport/message/connection.h"
 #include "transport/message/message_core.h"
 #include "transport/message/owner_side.h"
@@ -21,7 +18,7 @@
 namespace memspan {
 
 // All functions require the turn.
-class PeerConnection final : public ConnectionOwner, public FrameSink, public AnswerSink {
+class PeerConnection final : public ConnectionOwner, public AnswerSink {
  public:
   // This process makes it for the requester; null: a peer has made it. `secret`: of the process
   // that accepts.
@@ -53,8 +50,6 @@ class PeerConnection final : public ConnectionOwner, public FrameSink, public An
   void close() { connection_->close(); }
   // Destroys this if it fails.
   Status post(const OutFrame& out);
-  // The handler has handled all messages of that connection.
-  void on_delivered(const Backlog* backlog);
 
   // Destroys this.
   void on_end(const Status& why) override;

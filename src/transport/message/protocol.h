@@ -9,12 +9,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <string>
-#include <string_view>
 
-#include "core/status.h"
-#include "transport/region.h"
+#include "transport/link.h"
 
 namespace memspan {
 
@@ -36,7 +32,7 @@ enum class FrameType : std::uint8_t {
   // Signs of life, out of the order of requests and answers.
   kBeat,   // another one comes soon; answered at once
   kAlive,  // the answer
-  // One-sided access (native_access.h): a request, and its answer.
+  // One-sided access (NativeAccess): a request, and its answer.
   kKey,    // requests a key of `length` bytes at most for `operand` bytes at the place
   kKeyed,  // the payload is the key; empty: no key
   // Answers to kHello; kRefused is the third one.
@@ -62,6 +58,7 @@ inline constexpr std::uint8_t kLastRefusal = static_cast<std::uint8_t>(Refusal::
 // The code that the requester's call returns.
 Code code_of(Refusal refusal);
 
+// The header up to the seal, as it is sent.
 struct Frame {
   FrameType type = FrameType::kBye;
   std::uint8_t kind = 0;
@@ -79,6 +76,7 @@ struct Frame {
 
 inline constexpr std::size_t kFrameBytes = 64;
 inline constexpr std::size_t kSealOffset = 56;
+static_assert(sizeof(Frame) == kSealOffset && std::is_trivially_copyable_v<Frame>);
 inline constexpr std::uint32_t kProtocolVersion = 6;
 // Larger puts and gets are several frames, so that an answer's copy is bounded.
 inline constexpr std::uint32_t kMostPayload = 1 << 20;

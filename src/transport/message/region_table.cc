@@ -3,18 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "core/random.h"
-#include "core/thread_sanitizer.h"
 #include "device/choice.h"
 
 namespace memspan {
 
 // Random, so that handles of an earlier process with this number are also stale.
-RegionTable::RegionTable()
-    : next_generation_(
-          static_cast<std::uint32_t>(std::strtoul(random_hex(4).c_str(), nullptr, 16))) {}
+RegionTable::RegionTable() : next_generation_(static_cast<std::uint32_t>(random_number())) {}
 
 Result<RegionId> RegionTable::add(const LocalRegion& region) {
   Device* device = nullptr;

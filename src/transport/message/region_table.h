@@ -2,16 +2,11 @@
 // The regions that this process exposes by messages, and the check of every access to them.
 #pragma once
 
-#include <cstdint>
 #include <map>
-#include <optional>
-#include <string>
 
-#include "core/mutex.h"
-#include "core/status.h"
 #include "device/memory.h"
+#include "transport/link.h"
 #include "transport/message/protocol.h"
-#include "transport/region.h"
 
 namespace memspan {
 

@@ -3,15 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "transport/message/doorway.h"
-
 namespace memspan {
 namespace {
 
 // Bytes of frames that wait for a connection: far more than the notices of a large job.
-constexpr std::size_t kMostKept = std::size_t{4} << 20;
+constexpr std::size_t kMostKeptBytes = std::size_t{4} << 20;
 // Limit of contexts with a failure that no call has taken.
 constexpr std::size_t kMostFailures = 1024;
 
@@ -20,16 +16,9 @@ constexpr std::size_t kMostWithQuiet = 16 << 10;
 constexpr std::size_t kMostFramesWithQuiet = 8;
 
 FrameType answer_to(FrameType request) {
-  switch (request) {
-    case FrameType::kGet:
-      return FrameType::kData;
-    case FrameType::kAtomic:
-      return FrameType::kFetched;
-    case FrameType::kKey:
-      return FrameType::kKeyed;
-    default:
-      return FrameType::kFlushed;
-  }
+  if (request == FrameType::kGet) return FrameType::kData;
+  if (request == FrameType::kAtomic) return FrameType::kFetched;
+  return request == FrameType::kKey ? FrameType::kKeyed : FrameType::kFlushed;
 }
 
 constexpr Frame kFlush{.type = FrameType::kFlush, .region = {}};
@@ -48,12 +37,12 @@ class Requester::Connecting final : public Source {
       : secret(key), until(Deadline::after(limit)), peer_(&peer) {}
   void on_ready(std::uint32_t) override {
     if (peer_ == nullptr) return;
-    peer_->engine_.assert_turn();
+    peer_->engine.assert_turn();
     peer_->go_on_connecting();
   }
   void end() {
-    peer_->engine_.assert_turn();
-    peer_->engine_.remove(id);
+    peer_->engine.assert_turn();
+    peer_->engine.remove(id);
     peer_ = nullptr;
   }
 
@@ -70,14 +59,10 @@ class Requester::Connecting final : public Source {
   Requester* peer_;
 };
 
-Requester::Requester(MessageCore& core, PeerAddress address)
-    : core_(core), engine_(*core.engine), address_(std::move(address)) {
-  const Turn turn(engine_);
-  core_.requesters.emplace(address_.peer, this);
-}
-
-Requester::~Requester() {
-  close();
+Requester::Requester(MessageCore& shared, PeerAddress address)
+    : core(shared), engine(*shared.engine), address_(std::move(address)) {
+  const Turn turn(engine);
+  core.requesters.emplace(address_.peer, this);
 }
 
 // ---- connecting
@@ -85,7 +70,7 @@ Requester::~Requester() {
 Status Requester::await_open(const Deadline& deadline) {
   MEMSPAN_PASS(begin_connecting());
   if (peer_ != nullptr) return Status::ok();
-  Status ended = engine_.wait([this] { return peer_ != nullptr || !lost_.is_ok(); }, deadline);
+  Status ended = engine.wait([this] { return peer_ != nullptr || !lost_.is_ok(); }, deadline);
   if (!lost_.is_ok()) return lost_;
   if (ended.code() == Code::kTimeout)
     return {Code::kTimeout,
@@ -106,15 +91,15 @@ Status Requester::begin_connecting() {
             fmt::format("the address of {} for messages does not begin with a secret of 32 "
                         "hexadecimal digits",
                         address_.name)};
-  if (core_.excluded.contains(address_.peer))
+  if (core.excluded.contains(address_.peer))
     return {Code::kPeerLost, fmt::format("{} is not a member any more", address_.name)};
-  PeerConnection* const found = core_.doorway->find(address_.peer, *secret);
+  PeerConnection* const found = core.find(address_.peer, *secret);
   if (found != nullptr && found->is_free()) return open(*found);
-  const auto [begin, end] = core_.requesters.equal_range(address_.peer);
+  const auto [begin, end] = core.requesters.equal_range(address_.peer);
   const bool is_apart =
-      found != nullptr || address_.peer == core_.options.self ||
+      found != nullptr || address_.peer == core.options.self ||
       std::any_of(begin, end, [](const auto& one) { return one.second->connecting_ != nullptr; });
-  connecting_ = std::make_shared<Connecting>(*this, *secret, core_.options.connect_limit);
+  connecting_ = std::make_shared<Connecting>(*this, *secret, core.options.connect_limit);
   connecting_->is_apart = is_apart;
   Status begun = begin_opening();
   if (!begun.is_ok() && connecting_ != nullptr) std::exchange(connecting_, nullptr)->end();
@@ -126,12 +111,12 @@ Status Requester::begin_opening() {
   const std::string where = fmt::format("connecting to {}", address_.name);
   MEMSPAN_TRY_ASSIGN(
       now->opening,
-      core_.options.carrier->connect(address_.address.substr(address_.address.find('/') + 1)),
+      core.options.carrier->connect(address_.address.substr(address_.address.find('/') + 1)),
       where);
-  MEMSPAN_TRY_ASSIGN(now->id, engine_.add(now->opening->descriptor(), now), where);
+  MEMSPAN_TRY_ASSIGN(now->id, engine.add(now->opening->descriptor(), now), where);
   now->opening->on_change([this, id = now->id] {
-    engine_.assert_turn();
-    engine_.call_again(id);
+    engine.assert_turn();
+    engine.call_again(id);
   });
   go_on_connecting();
   return lost_;
@@ -145,24 +130,24 @@ void Requester::go_on_connecting() {
   if (failed.is_ok() && *stream != nullptr) failed = greet(std::move(stream).value());
   if (failed.is_ok() && now->until.has_passed())
     failed = Status(Code::kPeerLost, fmt::format("it has not answered for {} s",
-                                                 to_seconds(core_.options.connect_limit)));
+                                                 to_seconds(core.options.connect_limit)));
   if (!failed.is_ok())
     return fail({Code::kPeerLost, fmt::format("connecting: {}", failed.message())},
                 LinkState::kLost);
   if (now->greeting != nullptr) return;
-  engine_.watch(now->id, EPOLLIN | EPOLLOUT);
-  engine_.wake_at(now->id, now->until.until(now->opening->next()).when());
+  engine.watch(now->id, EPOLLIN | EPOLLOUT);
+  engine.wake_at(now->id, now->until.until(now->opening->next()).when());
 }
 
 // Nothing but the greeting is sent before the answer.
 Status Requester::greet(std::unique_ptr<ByteStream> stream) {
-  engine_.remove(connecting_->id);  // it may have the same descriptor
+  engine.remove(connecting_->id);  // it may have the same descriptor
   connecting_->opening.reset();
-  MEMSPAN_TRY_ASSIGN(connecting_->greeting,
-                     core_.doorway->add(std::make_unique<PeerConnection>(core_, std::move(stream),
-                                                                         this, connecting_->secret),
-                                        connecting_->is_apart ? kApart : std::uint8_t{0}),
-                     "greeting");
+  MEMSPAN_TRY_ASSIGN(
+      connecting_->greeting,
+      core.add(std::make_unique<PeerConnection>(core, std::move(stream), this, connecting_->secret),
+               connecting_->is_apart ? kApart : std::uint8_t{0}),
+      "greeting");
   return Status::ok();
 }
 
@@ -172,12 +157,12 @@ const SipKey* Requester::connects_to() const {
 
 // A connection that this requester has begun to make itself is not needed any more.
 Status Requester::open(PeerConnection& opened) {
-  engine_.assert_turn();
+  engine.assert_turn();
   peer_ = &opened;
   opened.carry(*this);
-  outstanding_ = std::make_unique<std::deque<Outstanding>>();
+  outstanding_ = std::make_unique<std::deque<Request>>();
   const std::shared_ptr<Connecting> begun = std::exchange(connecting_, nullptr);
-  engine_.notify();
+  engine.notify();
   if (begun == nullptr) return Status::ok();
   begun->end();
   if (begun->greeting != nullptr && begun->greeting != peer_) begun->greeting->release();
@@ -191,7 +176,7 @@ Status Requester::open(PeerConnection& opened) {
 
 // The peer yields only once.
 void Requester::connect_again() {
-  engine_.assert_turn();
+  engine.assert_turn();
   connecting_->greeting = nullptr;
   connecting_->is_apart = true;
   if (const Status begun = begin_opening(); !begun.is_ok()) fail(begun, LinkState::kLost);
@@ -201,7 +186,7 @@ void Requester::connect_again() {
 Status Requester::keep(std::span<const OutFrame> frames, SendMode mode) {
   for (const OutFrame& out : frames) {
     connecting_->kept_bytes += kFrameBytes + out.frame.payload;
-    if (connecting_->kept_bytes > kMostKept)
+    if (connecting_->kept_bytes > kMostKeptBytes)
       return {Code::kTimeout, fmt::format("{} has not answered yet, and {} bytes wait for it",
                                           address_.name, connecting_->kept_bytes)};
     const auto* payload = static_cast<const std::byte*>(out.payload);
@@ -214,7 +199,6 @@ Status Requester::keep(std::span<const OutFrame> frames, SendMode mode) {
 
 Status Requester::post(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline) {
   if (Deliveries::is_running() && mode == SendMode::kWait) mode = SendMode::kQueue;
-  const Turn turn(engine_);
   if (mode == SendMode::kWait) {
     MEMSPAN_PASS(await_open(deadline));
   } else {
@@ -222,8 +206,7 @@ Status Requester::post(std::span<const OutFrame> frames, SendMode mode, const De
     if (peer_ == nullptr) return keep(frames, mode);
   }
   if (mode == SendMode::kControl) {
-    const Status sent = connection().submit_control(frames.front());
-    return sent.is_ok() ? sent : cut(sent);
+    return sent_or_cut(connection().submit_control(frames.front()));
   }
   if (frames.front().frame.type == FrameType::kMessage) return submit(frames, mode, deadline);
   const bool asks = is_quiet_expected(frames);
@@ -235,10 +218,10 @@ Status Requester::submit(std::span<const OutFrame> frames, SendMode mode,
                          const Deadline& deadline) {
   Parcel parcel;
   Parcel* const waited = mode == SendMode::kWait ? &parcel : nullptr;
-  if (const Status sent = connection().submit(frames, waited); !sent.is_ok()) return cut(sent);
+  MEMSPAN_PASS(sent_or_cut(connection().submit(frames, waited)));
   if (waited == nullptr || parcel.frames == 0) return Status::ok();
-  Status ended = engine_.wait([&] { return parcel.frames == 0 || !lost_.is_ok(); }, deadline,
-                              connection().id());
+  Status ended = engine.wait([&] { return parcel.frames == 0 || !lost_.is_ok(); }, deadline,
+                             connection().id());
   if (!lost_.is_ok()) return lost_;
   if (ended.is_ok()) return ended;
   connection().withdraw(parcel);
@@ -261,79 +244,66 @@ Status Requester::submit_with_quiet(std::span<const OutFrame> frames) {
   last->frame.tag = push_outstanding({.frame = kFlush, .context = frames.front().frame.tag});
   early_quiet_ = last->frame.tag;
   early_operations_ = operations_;
-  const Status sent = connection().submit({all.data(), frames.size() + 1}, nullptr);
-  return sent.is_ok() ? sent : cut(sent);
+  return sent_or_cut(connection().submit({all.data(), frames.size() + 1}, nullptr));
 }
 
 Status Requester::settle(const Deadline& deadline) {
-  const Turn turn(engine_);
   const std::uint64_t before = operations_;
   if (settled_ >= before) return Status::ok();
-  Completion completion;
-  const auto asked = ask({.frame = kFlush, .completion = &completion}, deadline);
-  if (!asked.is_ok()) return asked.status();
-  MEMSPAN_PASS(await_answer(*asked, deadline, &completion));
+  MEMSPAN_PASS(call({.frame = kFlush}, deadline).status());
   settled_ = std::max(settled_, before);  // another thread may have settled more
   return Status::ok();
 }
 
-Status Requester::lost() {
-  const Turn turn(engine_);
-  return lost_;
-}
-
 Result<std::uint64_t> Requester::request_quiet(std::uint64_t context, const Deadline& deadline) {
-  const Turn turn(engine_);
   expects_quiet_ = operations_ == quiet_operations_ + 1;
   quiet_operations_ = operations_;
   const bool is_early =
       early_quiet_ != 0 && early_operations_ == operations_ && early_quiet_ == issued_;
   if (lost_.is_ok() && is_early) return early_quiet_;
-  return ask({.frame = kFlush, .context = context}, deadline);
+  return request({.frame = kFlush, .context = context}, deadline);
+}
+
+Result<std::uint64_t> Requester::call(Request request, const Deadline& deadline) {
+  Completion completion;
+  request.completion = &completion;
+  const auto number = this->request(request, deadline);
+  if (!number.is_ok()) return number;
+  MEMSPAN_PASS(wait(*number, deadline, &completion));
+  if (!completion.status.is_ok()) return std::move(completion.status);
+  return completion.value;
 }
 
 Result<std::uint64_t> Requester::request(Request request, const Deadline& deadline) {
-  const Turn turn(engine_);
-  return ask(request, deadline);
-}
-
-Result<std::uint64_t> Requester::ask(Request request, const Deadline& deadline) {
   MEMSPAN_PASS(await_open(deadline));
   const auto has_space = [&] {
     return !lost_.is_ok() || outstanding_->empty() ||
            (outstanding_bytes_ + request.frame.length <= connection().window() &&
             outstanding_->size() < kMostOutstanding);
   };
-  const Status ended = engine_.wait(has_space, deadline, connection().id());
+  const Status ended = engine.wait(has_space, deadline, connection().id());
   if (!lost_.is_ok()) return lost_;
   if (!ended.is_ok()) return not_in_time(ended);
   request.frame.tag = push_outstanding(request);
   // Queued if the stream is full: requests are few, and a call that ends early leaves no gap.
   const OutFrame out{request.frame, nullptr};
-  if (const Status sent = connection().submit({&out, 1}, nullptr); !sent.is_ok()) return cut(sent);
+  MEMSPAN_PASS(sent_or_cut(connection().submit({&out, 1}, nullptr)));
   return request.frame.tag;
 }
 
 std::uint64_t Requester::push_outstanding(const Request& request) {
-  const auto bytes = static_cast<std::uint32_t>(request.frame.length);
-  outstanding_->push_back({++issued_, answer_to(request.frame.type), bytes, request.to,
-                           request.context, request.completion});
-  outstanding_bytes_ += bytes;
-  return issued_;
+  outstanding_->push_back(request);
+  outstanding_bytes_ += request.frame.length;
+  return outstanding_->back().frame.tag = ++issued_;
 }
 
-Status Requester::wait(std::uint64_t number, const Deadline& deadline, Completion* abandoned) {
-  const Turn turn(engine_);
-  return await_answer(number, deadline, abandoned);
-}
-
-Status Requester::await_answer(std::uint64_t number, const Deadline& deadline,
-                               Completion* abandoned) {
+Status Requester::wait(std::uint64_t number, const Deadline& deadline,
+                       const Completion* abandoned) {
   const auto has_come = [&] { return completed_ >= number || !lost_.is_ok(); };
   const Status ended =
-      engine_.wait(has_come, deadline, peer_ == nullptr ? Engine::Id{0} : connection().id());
+      engine.wait(has_come, deadline, peer_ == nullptr ? Engine::Id{0} : connection().id());
   if (completed_ >= number) return Status::ok();
-  if (abandoned != nullptr) abandon_locked(abandoned);
+  if (abandoned != nullptr) abandon(abandoned);
   return lost_.is_ok() ? not_in_time(ended) : lost_;
 }
 
@@ -342,15 +312,10 @@ Status Requester::not_in_time(const Status& ended) const {
   return {Code::kTimeout, fmt::format("{} has not answered in time", address_.name)};
 }
 
-void Requester::abandon(Completion* completion) {
-  const Turn turn(engine_);
-  abandon_locked(completion);
-}
-
 // Answers of the call are discarded.
-void Requester::abandon_locked(const Completion* completion) {
+void Requester::abandon(const Completion* completion) {
   if (outstanding_ == nullptr) return;  // there was no connection
-  for (Outstanding& one : *outstanding_)
+  for (Request& one : *outstanding_)
     if (one.completion == completion) {
       one.completion = nullptr;
       one.to = nullptr;
@@ -358,7 +323,6 @@ void Requester::abandon_locked(const Completion* completion) {
 }
 
 Status Requester::take_failure(std::uint64_t context) {
-  const Turn turn(engine_);
   const auto found = failures_.find(context);
   if (found == failures_.end()) return lost_;
   Status status = std::move(found->second);
@@ -367,17 +331,13 @@ Status Requester::take_failure(std::uint64_t context) {
 }
 
 void Requester::note_failure(std::uint64_t context, const Status& status) {
-  const Turn turn(engine_);
-  note_failure_locked(context, status);
-}
-
-void Requester::note_failure_locked(std::uint64_t context, const Status& status) {
   if (failures_.size() < kMostFailures) failures_.try_emplace(context, status);
 }
 
 // ---- the end
 
-void Requester::give_up(const Status& why, LinkState end) {
+void Requester::lose(const Status& why, LinkState end) {
+  engine.assert_turn();
   if (!lost_.is_ok()) return;
   lost_ = end == LinkState::kLeft
               ? Status(Code::kPeerLost, fmt::format("{} has left", address_.name))
@@ -385,21 +345,21 @@ void Requester::give_up(const Status& why, LinkState end) {
                        fmt::format("{}: {}", address_.name, why.message()));
   state_.store(end, std::memory_order_release);
   if (outstanding_ != nullptr) {
-    for (const Outstanding& one : *outstanding_)
+    for (const Request& one : *outstanding_)
       if (one.completion != nullptr) one.completion->status = lost_;
     outstanding_->clear();
   }
   if (const auto begun = std::exchange(connecting_, nullptr); begun != nullptr) {
     begun->end();
-    if (begun->greeting != nullptr) core_.doorway->forget(*begun->greeting);
-    core_.doorway->stop_yielding(address_.peer);
+    if (begun->greeting != nullptr) core.forget(*begun->greeting);
+    core.stop_yielding(address_.peer);
   }
-  if (peer_ != nullptr) core_.doorway->forget(*std::exchange(peer_, nullptr));
-  engine_.notify();
+  if (peer_ != nullptr) core.forget(*std::exchange(peer_, nullptr));
+  engine.notify();
 }
 
 void Requester::on_end(const Status& why, LinkState end) {
-  engine_.assert_turn();
+  engine.assert_turn();
   peer_ = nullptr;
   if (connecting_ != nullptr) connecting_->greeting = nullptr;
   fail(why, end);
@@ -407,32 +367,28 @@ void Requester::on_end(const Status& why, LinkState end) {
 
 void Requester::fail(const Status& why, LinkState end) {
   if (!lost_.is_ok()) return;
-  give_up(why, end);
+  lose(why, end);
   if (end == LinkState::kLeft)
-    core_.tell_left(address_.peer);
+    core.tell_left(address_.peer);
   else
-    core_.tell_lost(address_.peer, lost_);
+    core.tell_lost(address_.peer, lost_);
 }
 
-Status Requester::cut(const Status& why) {
-  peer_->on_end(why);
+Status Requester::sent_or_cut(Status sent) {
+  if (sent.is_ok()) return sent;
+  peer_->on_end(sent);
   return lost_;
-}
-
-void Requester::lose(const Status& why) {
-  engine_.assert_turn();
-  give_up(why, LinkState::kLost);
 }
 
 void Requester::close() {
   // In a child of fork(), threads that do not exist may hold the turn.
-  if (core_.ends.load(std::memory_order_acquire)) return;
-  const Turn turn(engine_);
+  if (core.ends.load(std::memory_order_acquire)) return;
+  const Turn turn(engine);
   if (connecting_ != nullptr && connecting_->greeting != nullptr)
     std::exchange(connecting_->greeting, nullptr)->release();
   if (peer_ != nullptr) std::exchange(peer_, nullptr)->release();
   lose({Code::kPeerLost, "the link is closed"});
-  core_.forget_requester(address_.peer, this);
+  core.forget_requester(address_.peer, this);
 }
 
 // ---- answers
@@ -443,11 +399,12 @@ Status Requester::begin(const Frame& frame) {
   if (is_refusal && (frame.kind == 0 || frame.kind > kLastRefusal))
     return {Code::kInvalidArgument, fmt::format("it refuses for the reason {}", frame.kind)};
   if (is_refusal && (frame.flags & kWantsAnswer) == 0) return Status::ok();
-  if (outstanding_->empty() || frame.tag != outstanding_->front().number ||
-      (!is_refusal &&
-       (frame.type != outstanding_->front().answer ||
-        (frame.type == FrameType::kData && frame.payload != outstanding_->front().bytes) ||
-        (frame.type == FrameType::kKeyed && frame.payload > outstanding_->front().bytes))))
+  const Request* const first = outstanding_->empty() ? nullptr : &outstanding_->front();
+  const std::uint64_t bytes = first == nullptr ? 0 : first->frame.length;
+  if (first == nullptr || frame.tag != first->frame.tag ||
+      (!is_refusal && (frame.type != answer_to(first->frame.type) ||
+                       (frame.type == FrameType::kData && frame.payload != bytes) ||
+                       (frame.type == FrameType::kKeyed && frame.payload > bytes))))
     return {Code::kInvalidArgument,
             fmt::format("it answers (type {}) what was not asked", static_cast<int>(frame.type))};
   return Status::ok();
@@ -459,7 +416,7 @@ std::byte* Requester::pin() {
 }
 
 Status Requester::end(const Frame& frame) {
-  engine_.assert_turn();
+  engine.assert_turn();
   Status refused;
   if (frame.type == FrameType::kRefused) {
     const auto refusal = static_cast<Refusal>(frame.kind);
@@ -467,19 +424,19 @@ Status Requester::end(const Frame& frame) {
       return {code_of(refusal), fmt::format("it refused the connection: {}", text_)};
     refused = Status(code_of(refusal), fmt::format("{} refused: {}", address_.name, text_));
     if ((frame.flags & kWantsAnswer) == 0) {
-      note_failure_locked(frame.tag, refused);
+      note_failure(frame.tag, refused);
       return Status::ok();
     }
   }
-  const Outstanding one = outstanding_->front();
+  const Request one = outstanding_->front();
   outstanding_->pop_front();
-  outstanding_bytes_ -= one.bytes;
-  completed_ = one.number;
+  outstanding_bytes_ -= one.frame.length;
+  completed_ = one.frame.tag;
   if (one.completion != nullptr) {
     one.completion->value = frame.type == FrameType::kKeyed ? frame.payload : frame.operand;
     if (one.completion->status.is_ok()) one.completion->status = std::move(refused);
   } else if (!refused.is_ok()) {
-    note_failure_locked(one.context, refused);
+    note_failure(one.context, refused);
   }
   return Status::ok();
 }

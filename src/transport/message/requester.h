@@ -3,16 +3,6 @@
 // outstanding requests in the order in which the peer answers.
 #pragma once
 
-#include <array>
-#include <atomic>
-#include <cstdint>
-#include <deque>
-#include <memory>
-#include <span>
-#include <string>
-#include <unordered_map>
-#include <vector>
-
 #include "transport/message/message_core.h"
 #include "transport/message/peer_connection.h"
 
@@ -29,7 +19,8 @@ struct Completion {
   std::uint64_t value = 0;
 };
 
-// A request with an answer. `completion` null: the quiet of `context` reports a failure.
+// A request with an answer, which repeats the frame's tag. `completion` null: the quiet of
+// `context` reports a failure.
 struct Request {
   Frame frame;
   std::byte* to = nullptr;  // of a get
@@ -43,45 +34,56 @@ enum class SendMode : std::uint8_t {
   kControl,  // as kQueue, and goes before everything that waits
 };
 
-// Thread-safe.
+// All functions require the turn, except the constructor and close(), which take it, and those that
+// only read constants. Calls that wait let others have it.
 class Requester final : public FrameSink {
  public:
   Requester(MessageCore& core, PeerAddress address);
-  ~Requester() override;
+  ~Requester() override { close(); }
+
+  MessageCore& core;
+  Engine& engine;
 
   // Sends frames without an answer. If the last quiet followed a single operation, the next
   // operation also carries its quiet, so that both take one round trip. kQueue and kControl do not
   // wait for the connection either. After kTimeout or an interrupt the connection is intact.
-  Status post(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline);
+  Status post(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline)
+      MEMSPAN_REQUIRES(engine.turn);
   // Sends a request once the window has space, and returns the number to wait for.
-  Result<std::uint64_t> request(Request request, const Deadline& deadline);
+  Result<std::uint64_t> request(Request request, const Deadline& deadline)
+      MEMSPAN_REQUIRES(engine.turn);
+  // Sends a request and waits for its answer, whose value it returns.
+  Result<std::uint64_t> call(Request request, const Deadline& deadline)
+      MEMSPAN_REQUIRES(engine.turn);
   // Asks whether all earlier operations are applied. If the last of them carried this quiet, only
   // returns its number.
-  Result<std::uint64_t> request_quiet(std::uint64_t context, const Deadline& deadline);
+  Result<std::uint64_t> request_quiet(std::uint64_t context, const Deadline& deadline)
+      MEMSPAN_REQUIRES(engine.turn);
   // Waits until the answers up to that number have arrived. If the wait ends early, it calls
   // abandon(abandoned).
-  Status wait(std::uint64_t number, const Deadline& deadline, Completion* abandoned);
+  Status wait(std::uint64_t number, const Deadline& deadline, const Completion* abandoned)
+      MEMSPAN_REQUIRES(engine.turn);
   // After it no answer writes to memory of that call. wait() does it for its own.
-  void abandon(Completion* completion);
+  void abandon(const Completion* completion) MEMSPAN_REQUIRES(engine.turn);
   // The first failure of a context's operations without an answer, once.
-  Status take_failure(std::uint64_t context);
-  void note_failure(std::uint64_t context, const Status& status);
+  Status take_failure(std::uint64_t context) MEMSPAN_REQUIRES(engine.turn);
+  void note_failure(std::uint64_t context, const Status& status) MEMSPAN_REQUIRES(engine.turn);
   // Waits until the owner has applied all earlier puts and atomics, unless they are known to be
   // applied.
-  Status settle(const Deadline& deadline);
+  Status settle(const Deadline& deadline) MEMSPAN_REQUIRES(engine.turn);
   // Ok, or why the peer is lost.
-  Status lost();
+  const Status& lost() const MEMSPAN_REQUIRES(engine.turn) { return lost_; }
   LinkState state() const { return state_.load(std::memory_order_acquire); }
 
   // Says goodbye. Later calls return kPeerLost. The connection stays while the peer uses it.
   void close();
   int number() const { return address_.peer; }
   const std::string& name() const { return address_.name; }
-  MessageCore& core() { return core_; }
 
-  // The rest is for PeerConnection and the transport, with the turn.
-  // Ends the connection; later calls return kPeerLost. The handlers are not called.
-  void lose(const Status& why);
+  // The rest is for PeerConnection and the transport.
+  // Ends the connection and outstanding requests; later calls return kPeerLost. The handlers are
+  // not called. Only the first `why` counts.
+  void lose(const Status& why, LinkState end = LinkState::kLost);
   // The secret of the peer, if this requester is connecting to it and has not asked for a
   // connection of its own; or null.
   const SipKey* connects_to() const;
@@ -98,51 +100,32 @@ class Requester final : public FrameSink {
   Status end(const Frame& frame) override;
 
  private:
-  struct Outstanding {
-    std::uint64_t number;
-    FrameType answer;
-    std::uint32_t bytes;
-    std::byte* to;
-    std::uint64_t context;
-    Completion* completion;
-  };
   class Connecting;
 
-  Status await_open(const Deadline& deadline) MEMSPAN_REQUIRES(engine_.turn);
-  Status begin_connecting() MEMSPAN_REQUIRES(engine_.turn);
-  Status begin_opening() MEMSPAN_REQUIRES(engine_.turn);
-  void go_on_connecting() MEMSPAN_REQUIRES(engine_.turn);
-  Status greet(std::unique_ptr<ByteStream> stream) MEMSPAN_REQUIRES(engine_.turn);
+  Status await_open(const Deadline& deadline) MEMSPAN_REQUIRES(engine.turn);
+  Status begin_connecting() MEMSPAN_REQUIRES(engine.turn);
+  Status begin_opening() MEMSPAN_REQUIRES(engine.turn);
+  void go_on_connecting() MEMSPAN_REQUIRES(engine.turn);
+  Status greet(std::unique_ptr<ByteStream> stream) MEMSPAN_REQUIRES(engine.turn);
   Connection& connection() const { return peer_->connection(); }
-  Status keep(std::span<const OutFrame> frames, SendMode mode) MEMSPAN_REQUIRES(engine_.turn);
+  Status keep(std::span<const OutFrame> frames, SendMode mode) MEMSPAN_REQUIRES(engine.turn);
   Status submit(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline)
-      MEMSPAN_REQUIRES(engine_.turn);
-  Status submit_with_quiet(std::span<const OutFrame> frames) MEMSPAN_REQUIRES(engine_.turn);
-  Result<std::uint64_t> ask(Request request, const Deadline& deadline)
-      MEMSPAN_REQUIRES(engine_.turn);
-  Status await_answer(std::uint64_t number, const Deadline& deadline, Completion* abandoned)
-      MEMSPAN_REQUIRES(engine_.turn);
-  void abandon_locked(const Completion* completion) MEMSPAN_REQUIRES(engine_.turn);
-  bool is_quiet_expected(std::span<const OutFrame> frames) const MEMSPAN_REQUIRES(engine_.turn);
-  std::uint64_t push_outstanding(const Request& request) MEMSPAN_REQUIRES(engine_.turn);
-  Status not_in_time(const Status& ended) const MEMSPAN_REQUIRES(engine_.turn);
-  void note_failure_locked(std::uint64_t context, const Status& status)
-      MEMSPAN_REQUIRES(engine_.turn);
-  // The connection takes nothing more. Returns why.
-  Status cut(const Status& why) MEMSPAN_REQUIRES(engine_.turn);
-  // Ends outstanding requests, and the connection. Only the first `why` counts.
-  void give_up(const Status& why, LinkState end) MEMSPAN_REQUIRES(engine_.turn);
-  // Also calls the handler.
-  void fail(const Status& why, LinkState end) MEMSPAN_REQUIRES(engine_.turn);
+      MEMSPAN_REQUIRES(engine.turn);
+  Status submit_with_quiet(std::span<const OutFrame> frames) MEMSPAN_REQUIRES(engine.turn);
+  bool is_quiet_expected(std::span<const OutFrame> frames) const MEMSPAN_REQUIRES(engine.turn);
+  std::uint64_t push_outstanding(const Request& request) MEMSPAN_REQUIRES(engine.turn);
+  Status not_in_time(const Status& ended) const MEMSPAN_REQUIRES(engine.turn);
+  // The status of sending. A failure ends the connection, and becomes the reason of that.
+  Status sent_or_cut(Status sent) MEMSPAN_REQUIRES(engine.turn);
+  // lose(), and calls the handler.
+  void fail(const Status& why, LinkState end) MEMSPAN_REQUIRES(engine.turn);
 
-  MessageCore& core_;
-  Engine& engine_;
   const PeerAddress address_;
   // The rest is used with the turn.
   std::shared_ptr<Connecting> connecting_;  // shared with the engine
   PeerConnection* peer_ = nullptr;          // open
   // Made with the connection, which most links of a large job never have.
-  std::unique_ptr<std::deque<Outstanding>> outstanding_;
+  std::unique_ptr<std::deque<Request>> outstanding_;
   std::uint64_t outstanding_bytes_ = 0;
   std::uint64_t issued_ = 0;
   std::uint64_t completed_ = 0;

@@ -11,14 +11,9 @@
 // Payloads are neither sealed nor encrypted.
 #pragma once
 
-#include <cstdint>
 #include <set>
-#include <span>
-#include <utility>
 
-#include "core/mutex.h"
 #include "core/siphash.h"
-#include "core/status.h"
 #include "transport/message/protocol.h"
 
 namespace memspan {

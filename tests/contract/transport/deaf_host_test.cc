@@ -81,11 +81,11 @@ class DeafHostTest : public testing::TestWithParam<Backend> {
       MutexLock lock(mutex_);
       lost_ += std::to_string(peer) + " " + why.to_string() + ";";
     };
-    transport_ = make_message_transport(std::move(options)).value();
+    transport_ = MessageTransport::make(std::move(options)).value();
     const std::string key =
         GetParam() == Backend::kMessageTls ? "tls:" + std::string(64, '0') + ":" : "";
     const std::string address = std::string(32, '0') + "/" + key + host_.address();
-    link_ = transport_->connect({kDeaf, "PE 2 on host c", address}).value();
+    link_ = transport_->connect({kDeaf, "PE 2 on host c", address});
   }
   std::string lost() {
     MutexLock lock(mutex_);
@@ -110,7 +110,7 @@ TEST_P(DeafHostTest, PostsDoNotWaitAndOtherPeersAreServed) {
   const auto begin = Clock::now();
   for (std::uint64_t i = 0; i < 1000; ++i) ASSERT_TRUE(link_->post({i}, {}).is_ok());
   EXPECT_LT(Clock::now() - begin, kSoon);
-  const auto other = transport_->connect(owner.address()).value();
+  const auto other = transport_->connect(owner.address());
   std::uint64_t value = 7;
   ASSERT_TRUE(other->put(context_, {owner.region(), 0}, &value, sizeof value).is_ok());
   ASSERT_TRUE(other->quiet(context_).is_ok());

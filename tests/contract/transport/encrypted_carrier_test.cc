@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the carrier under TLS promises beyond a carrier: who sits on the wire reads nothing and
 // changes nothing, and nobody goes there plainly by mistake.
-#include "world/encrypted_carrier.h"
+#include "world/carrier_choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

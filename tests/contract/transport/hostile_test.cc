@@ -34,8 +34,8 @@ class HostileTest : public testing::TestWithParam<Backend> {
     for (std::size_t i = 0; i < kBytes; ++i)
       ASSERT_EQ(owner_.memory<char>(i), 7) << "memory was touched at " << i;
     // Who behaves is served.
-    auto transport = make_message_transport(message_options(GetParam(), 5)).value();
-    auto link = transport->connect(owner_.address()).value();
+    auto transport = MessageTransport::make(message_options(GetParam(), 5)).value();
+    auto link = transport->connect(owner_.address());
     OperationContext context;
     char byte = 0;
     EXPECT_TRUE(link->get(context, &byte, {owner_.region(), 0}, 1).is_ok());
@@ -191,8 +191,8 @@ TEST_P(HostileTest, WhoSitsInTheOwnersPlaceIsNotBelieved) {
     const iovec part{bytes, sizeof bytes};
     while (receive_shortly(*victim, {&part, 1}) >= 0 && !deadline.has_passed()) continue;
   });
-  auto transport = make_message_transport(message_options(GetParam(), 7)).value();
-  auto link = transport->connect(peer).value();
+  auto transport = MessageTransport::make(message_options(GetParam(), 7)).value();
+  auto link = transport->connect(peer);
   OperationContext context;
   char byte = 0;
   const Status got = link->get(context, &byte, {owner_.region(), 0}, 1);
@@ -281,8 +281,8 @@ TEST_P(HostileTest, ManyStrangersDoNotKeepPeersOut) {
     }
   }
   ASSERT_FALSE(deadline.has_passed());
-  auto transport = make_message_transport(message_options(GetParam(), 6)).value();
-  auto link = transport->connect(owner_.address()).value();
+  auto transport = MessageTransport::make(message_options(GetParam(), 6)).value();
+  auto link = transport->connect(owner_.address());
   OperationContext context;
   char byte = 0;
   EXPECT_TRUE(link->get(context, &byte, {owner_.region(), 0}, 1).is_ok());

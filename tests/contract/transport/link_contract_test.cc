@@ -16,13 +16,11 @@ class LinkContract : public testing::TestWithParam<Backend> {
  protected:
   LinkContract() : owner_(GetParam()) {
     transport_ = make();
-    link_ = transport_->connect(owner_.address()).value();
+    link_ = transport_->connect(owner_.address());
     region_ = owner_.region();
-    EXPECT_TRUE(link_->attach(region_).is_ok());
-    EXPECT_TRUE(link_->attach(owner_.small_region()).is_ok());
   }
-  std::unique_ptr<Transport> make() {
-    return make_message_transport(message_options(GetParam(), 0)).value();
+  std::unique_ptr<MessageTransport> make() {
+    return MessageTransport::make(message_options(GetParam(), 0)).value();
   }
   template <typename T>
   T& peer(std::size_t offset) {
@@ -43,7 +41,7 @@ class LinkContract : public testing::TestWithParam<Backend> {
   }
 
   OwnerProcess owner_;
-  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<MessageTransport> transport_;
   std::unique_ptr<Link> link_;
   RemoteRegion region_;
   OperationContext context_;

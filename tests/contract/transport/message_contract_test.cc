@@ -40,8 +40,8 @@ class MessageContract : public testing::TestWithParam<Backend> {
       MutexLock lock(mutex_);
       left_ += std::to_string(peer) + ";";
     };
-    transport_ = make_message_transport(std::move(options)).value();
-    link_ = transport_->connect(owner_->address()).value();
+    transport_ = MessageTransport::make(std::move(options)).value();
+    link_ = transport_->connect(owner_->address());
   }
   void TearDown() override {
     link_.reset();
@@ -138,7 +138,7 @@ TEST_P(MessageContract, AnAnswerComesOverTheConnectionOfItsMessage) {
     EXPECT_TRUE(asked->post_back(peer, tag, bytes).is_ok());
     EXPECT_EQ(asked->post_back(peer + 1, tag, bytes).code(), Code::kPeerLost);
   };
-  asked = make_message_transport(std::move(options)).value();
+  asked = MessageTransport::make(std::move(options)).value();
   std::string answers;
   std::atomic<int> count{0};
   options = message_options(GetParam(), 0);
@@ -147,8 +147,8 @@ TEST_P(MessageContract, AnAnswerComesOverTheConnectionOfItsMessage) {
                std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()) + ";";
     count.fetch_add(1);
   };
-  const auto asks = make_message_transport(std::move(options)).value();
-  const auto link = asks->connect({1, "PE 1", asked->address()}).value();
+  const auto asks = MessageTransport::make(std::move(options)).value();
+  const auto link = asks->connect({1, "PE 1", asked->address()});
   for (std::uint64_t i = 0; i < 3; ++i) {
     const std::string text(i == 1 ? 0 : 3, 'x');
     ASSERT_TRUE(link->send({i, 0, 0}, std::as_bytes(std::span(text)), Deadline::never()).is_ok());
@@ -273,7 +273,7 @@ TEST_P(MessageContract, ALinkThatIsClosedIsNoLossForTheOwner) {
   start();
   ASSERT_EQ(get_word(0).value(), 0u);
   link_.reset();
-  link_ = transport_->connect(owner_->address()).value();
+  link_ = transport_->connect(owner_->address());
   ASSERT_EQ(get_word(0).value(), 0u);
   EXPECT_EQ(owner_->ask("lost"), "|");
 }
@@ -300,7 +300,7 @@ TEST_P(MessageContract, AnExcludedPeerWritesNothingMoreAndIsNotLetInAgain) {
     static_cast<void>(put_word(0, 6));
     static_cast<void>(context_.quiet());
     EXPECT_FALSE(get_word(0).is_ok());
-    link_ = transport_->connect(owner_->address()).value();
+    link_ = transport_->connect(owner_->address());
   }
   EXPECT_EQ(owner_->ask("counter puts applied"), "1");
 }
@@ -387,7 +387,7 @@ TEST_P(MessageContract, ACutConnectionIsToldOnBothSides) {
 
 TEST_P(MessageContract, DelayAndReorderChangeNoResult) {
   start("delay=1ms,reorder=2ms", "delay=1ms,reorder=2ms");
-  std::unique_ptr<Link> second = transport_->connect(owner_->address()).value();
+  std::unique_ptr<Link> second = transport_->connect(owner_->address());
   for (std::uint64_t i = 1; i <= 20; ++i) {
     ASSERT_TRUE(put_word(0, i).is_ok());
     ASSERT_TRUE(second->put(context_, at(8), &i, 8).is_ok());
@@ -402,7 +402,7 @@ TEST_P(MessageContract, AWrongSecretIsNotLetIn) {
   start();
   PeerAddress wrong = owner_->address();
   wrong.address[0] = wrong.address[0] == '0' ? '1' : '0';
-  std::unique_ptr<Link> link = transport_->connect(wrong).value();
+  std::unique_ptr<Link> link = transport_->connect(wrong);
   std::uint64_t value = 0;
   const Status status = link->get(context_, &value, at(0), 8);
   EXPECT_EQ(status.code(), Code::kAuth);
@@ -421,7 +421,7 @@ TEST_P(MessageContract, WhoCannotBeReachedIsNamed) {
   if (GetParam() >= Backend::kMessageUcx) where = "ucx:127.0.0.1:1";
   if (GetParam() == Backend::kMessageTls) where = "tls:" + std::string(64, '0') + ":" + where;
   nobody.address = nobody.address.substr(0, slash + 1) + where;
-  std::unique_ptr<Link> link = transport_->connect(nobody).value();
+  std::unique_ptr<Link> link = transport_->connect(nobody);
   std::uint64_t value = 0;
   const Status status = link->get(context_, &value, at(0), 8);
   EXPECT_EQ(status.code(), Code::kPeerLost);

@@ -29,8 +29,8 @@ class NativeUse {
   NativeUse(Backend owner, Backend user) : owner_(owner) {
     MessageOptions options = message_options(user, kUser);
     options.silence_limit = std::chrono::seconds(2);
-    transport_ = make_message_transport(std::move(options)).value();
-    link_ = transport_->connect(owner_.address()).value();
+    transport_ = MessageTransport::make(std::move(options)).value();
+    link_ = transport_->connect(owner_.address());
   }
   RemotePlace at(std::uint64_t offset) { return {owner_.region(), offset}; }
   static std::vector<char> bytes_of(char first, std::size_t count = kLarge) {
@@ -117,7 +117,7 @@ TEST_P(NativeTest, MemoryIsRegisteredOnceAndItsKeyIsAskedForOnce) {
   for (std::uint64_t i = 0; i < 20; ++i) ASSERT_TRUE(put(sent, i * 1000).is_ok());
   EXPECT_EQ(at_owner("native registrations"), "1");
   EXPECT_EQ(at_owner("native keys given"), "1");
-  const auto second = transport_->connect(owner_.address()).value();
+  const auto second = transport_->connect(owner_.address());
   OperationContext context;
   ASSERT_TRUE(second->put(context, at(0), sent.data(), sent.size()).is_ok());
   ASSERT_TRUE(context.quiet().is_ok());

@@ -13,7 +13,7 @@
 #include "core/mutex.h"
 #include "transport/message/socket/socket_carrier.h"
 #include "transport/message/ucx/ucx_carrier.h"
-#include "world/encrypted_carrier.h"
+#include "world/carrier_choice.h"
 
 namespace memspan::contract {
 namespace {
@@ -74,7 +74,7 @@ class Owner {
   }
 
  private:
-  std::unique_ptr<Transport> make(Backend backend, const std::string& faults) {
+  std::unique_ptr<MessageTransport> make(Backend backend, const std::string& faults) {
     MessageOptions options = message_options(backend, kOwner);
     options.faults = Faults::parse(faults).value();
     options.silence_limit = silence_limit_;
@@ -89,9 +89,7 @@ class Owner {
       lost_ += why.to_string() + ";";
     };
     options.handlers.after_apply = [this] { applied_.fetch_add(1); };
-    auto made = make_message_transport(std::move(options)).value();
-    message_ = made.get();
-    return made;
+    return MessageTransport::make(std::move(options)).value();
   }
   std::unique_ptr<ExposedRegion> expose(std::size_t offset, std::size_t bytes,
                                         std::uint32_t number) {
@@ -113,13 +111,13 @@ class Owner {
       return small_->describe().encode();
     }
     if (word == "exclude") {
-      message_->exclude(kUser, {Code::kPeerLost, "the test says so"});
+      transport_->exclude(kUser, {Code::kPeerLost, "the test says so"});
       return "ok";
     }
     if (word == "messages") return messages_ + "|";
     if (word == "lost") return lost_ + "|";
     if (word == "applied") return std::to_string(applied_.load());
-    for (const MessageCounter& counter : message_->counters())
+    for (const MessageCounter& counter : transport_->counters())
       if (word == fmt::format("counter {}", counter.name)) return std::to_string(counter.value);
     return "what?";
   }
@@ -133,8 +131,7 @@ class Owner {
   std::string messages_ MEMSPAN_GUARDED_BY(mutex_);
   std::string lost_ MEMSPAN_GUARDED_BY(mutex_);
   std::atomic<int> applied_{0};
-  std::unique_ptr<Transport> transport_;
-  MessageTransport* message_ = nullptr;
+  std::unique_ptr<MessageTransport> transport_;
   std::unique_ptr<ExposedRegion> large_;
   std::unique_ptr<ExposedRegion> small_;
 };

@@ -13,7 +13,6 @@
 #include "core/pages.h"
 #include "device/reservation.h"
 #include "transport/message/message_transport.h"
-#include "transport/transport.h"
 
 namespace memspan::contract {
 

@@ -63,7 +63,7 @@ class End {
       MutexLock lock(mutex_);
       lost_ += std::to_string(peer) + " has left;";
     };
-    transport_ = make_message_transport(std::move(options)).value();
+    transport_ = MessageTransport::make(std::move(options)).value();
     region_ = transport_->expose({.base = memory_.data(), .bytes = memory_.size()}).value();
     context_.set_limit(kPromise);
     address_ = {self, "PE " + std::to_string(self), transport_->address()};
@@ -73,7 +73,7 @@ class End {
   static constexpr std::uint64_t kAsks = 7;  // kind of a message that is answered
 
   void meet(const End& other) {
-    link_ = transport_->connect(other.address_).value();
+    link_ = transport_->connect(other.address_);
     there_ = other.region_->describe();
   }
   RemotePlace at(std::uint64_t offset) const { return {there_, offset}; }
@@ -199,7 +199,7 @@ TEST_P(AtOnceTest, ManyLinksAtOnceWork) {
       std::vector<std::thread> threads;
       for (std::uint64_t i = 1; i <= 4; ++i)
         threads.emplace_back([&, i] {
-          const auto link = end.transport_->connect(peer).value();
+          const auto link = end.transport_->connect(peer);
           OperationContext context;
           EXPECT_TRUE(link->put(context, end.at(8 * i), &i, sizeof i).is_ok());
           const Status quiet = link->quiet(context);
@@ -336,10 +336,8 @@ class FramesTest : public testing::TestWithParam<Backend> {
   }
   // The other one connects here; its link has the number `peer`.
   void meet(int peer = 1) {
-    other_->link_ = other_->transport_
-                        ->connect({peer, "PE " + std::to_string(peer),
-                                   secret_text_ + "/" + listener_->address()})
-                        .value();
+    other_->link_ = other_->transport_->connect(
+        {peer, "PE " + std::to_string(peer), secret_text_ + "/" + listener_->address()});
   }
   void expect_connection() {
     stream_.reset();

@@ -75,8 +75,8 @@ class QuietExchangeTest : public testing::Test {
   QuietExchangeTest() : owner_(Backend::kMessageUnix) {
     MessageOptions options = message_options(Backend::kMessageUnix, kUser);
     options.carrier = std::make_unique<CountedCarrier>(make_carrier(Backend::kMessageUnix), sends_);
-    transport_ = make_message_transport(std::move(options)).value();
-    link_ = transport_->connect(owner_.address()).value();
+    transport_ = MessageTransport::make(std::move(options)).value();
+    link_ = transport_->connect(owner_.address());
   }
   RemotePlace at(std::uint64_t offset) { return {owner_.region(), offset}; }
   void put(OperationContext& context, std::uint64_t offset, std::uint64_t value) {

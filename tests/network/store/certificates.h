@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/tls_files.h"
+#include "net/tls_parts.h"
 
 namespace memspan {
 

@@ -87,7 +87,7 @@ TEST_F(StoreClientTest, ServesTheOtherCallersAfterTheDriverLeft) {
     requests.push_back(store_.receive_request());
   }
   for (std::size_t i = 0; i < calls.size(); ++i) {
-    store_.send(encode(StoreAnswer{.id = requests[i].id, .value = requests[i].keys[0]}));
+    store_.send(encode(StoreAnswer{.id = requests[i].id, .value = requests[i].key}));
     EXPECT_EQ(*calls[i].get(), std::to_string(i));
   }
 }
@@ -117,9 +117,9 @@ TEST_F(StoreClientTest, BoundsACallThatIsNotAnswered) {
 
 TEST_F(StoreClientTest, BoundsAWaitThatEvenTheStoreDoesNotTimeOut) {
   auto client = welcomed();
-  Status status = client->wait({"a", "b"}, Deadline::after(std::chrono::milliseconds(1)));
+  const Status status = client->get("a", Deadline::after(std::chrono::milliseconds(1))).status();
   EXPECT_EQ(status.code(), Code::kTimeout);
-  EXPECT_NE(status.message().find("\"a\", \"b\""), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("\"a\""), std::string::npos) << status.message();
 }
 
 TEST_F(StoreClientTest, StaysUsableAfterATimeOut) {
@@ -146,7 +146,7 @@ TEST_F(StoreClientTest, FinishesAFrameWhoseCallerGaveUp) {
   auto call = in_a_thread([&] { return client->set("small", "v", soon()); });
   EXPECT_EQ(store_.receive_request().value.size(), large.size());
   const StoreRequest request = store_.receive_request();  // "next" was never begun
-  EXPECT_EQ(request.keys[0], "small");
+  EXPECT_EQ(request.key, "small");
   store_.send(encode(StoreAnswer{.id = request.id}));
   EXPECT_TRUE(call.get().is_ok());
 }
@@ -174,13 +174,13 @@ TEST_F(StoreClientTest, AStoreThatSendsNonsenseIsLost) {
 
 TEST_F(StoreClientTest, ReturnsTheStoresOwnError) {
   auto client = welcomed();
-  auto call = in_a_thread([&] { return client->add("k", 1, soon()); });
+  auto call = in_a_thread([&] { return client->take_rank("k", 1, 1, soon()); });
   const StoreRequest request = store_.receive_request();
   store_.send(encode(
-      StoreAnswer{.id = request.id, .code = Code::kInvalidArgument, .message = "not a number"}));
+      StoreAnswer{.id = request.id, .code = Code::kInvalidArgument, .message = "no such rank"}));
   const Status status = call.get().status();
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_NE(status.message().find("not a number"), std::string::npos);
+  EXPECT_NE(status.message().find("no such rank"), std::string::npos);
 }
 
 TEST_F(StoreClientTest, SendsNothingThatIsTooLarge) {
@@ -190,8 +190,6 @@ TEST_F(StoreClientTest, SendsNothingThatIsTooLarge) {
             Code::kInvalidArgument);
   EXPECT_EQ(client->set("k", std::string(kMaxValueBytes + 1, 'v'), soon()).code(),
             Code::kInvalidArgument);
-  EXPECT_EQ(client->wait({"k", ""}, soon()).code(), Code::kInvalidArgument);
-  EXPECT_TRUE(client->wait({}, soon()).is_ok());
 }
 
 // What the library logs while it lives; one at a time.

@@ -55,8 +55,8 @@ TEST(StoreWatchTest, SeesEveryChangeOfItsKeysInOrder) {
   Diary diary(*server, "a/");
   ASSERT_TRUE(ben->set("a/1", "x", soon()).is_ok());
   ASSERT_TRUE(ben->set("b/1", "not this", soon()).is_ok());
-  ASSERT_TRUE(ben->append("a/1", "y", soon()).is_ok());
-  ASSERT_TRUE(ben->add("a/2", 5, soon()).is_ok());
+  ASSERT_TRUE(ben->set("a/1", "xy", soon()).is_ok());
+  ASSERT_TRUE(ben->compare_and_swap("a/2", "", "5", soon()).is_ok());
   ASSERT_TRUE(ben->remove("a/1", soon()).is_ok());
   EXPECT_EQ(diary.first(4),
             (std::vector<std::string>{"set a/1=x", "set a/1=xy", "set a/2=5", "removed a/1"}));
@@ -139,11 +139,8 @@ TEST(StoreLivenessTest, AMemberThatIsSilentForTooLongIsGone) {
   silent.send(encode(StoreHello{.member = "PE 1", .silence_ms = 30}));
   ASSERT_TRUE(decode_welcome(silent.receive()).is_ok());
   Diary diary(*server, "mine");
-  silent.send(encode(StoreRequest{.id = 1,
-                                  .operation = StoreOperation::kSet,
-                                  .keys = {"mine"},
-                                  .value = "1",
-                                  .is_owned = true}));
+  silent.send(encode(StoreRequest{
+      .id = 1, .operation = StoreOperation::kSet, .key = "mine", .value = "1", .is_owned = true}));
   EXPECT_EQ(diary.first(2), (std::vector<std::string>{"set mine=1", "removed mine"}));
   EXPECT_TRUE(silent.sees_the_end());
 }

@@ -13,7 +13,7 @@
 
 #include "net/tcp.h"
 #include "net/tls.h"
-#include "store/client_connection.h"
+#include "store/client.h"
 #include "support.h"
 #include "support/must.h"
 #include "trust.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/resolver.h"
+#include "net/endpoint.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -75,7 +75,7 @@ class StoreSessionTest : public testing::Test, public StoreSession::Owner {
 };
 
 TEST_F(StoreSessionTest, WelcomesAndServes) {
-  const StoreRequest request{.id = 5, .operation = StoreOperation::kGet, .keys = {"k"}};
+  const StoreRequest request{.id = 5, .operation = StoreOperation::kGet, .key = "k"};
   on_request_ = [&](const StoreRequest&) { session_->send({.id = 5, .value = "v"}); };
   start();
   say_hello();
@@ -105,8 +105,7 @@ TEST_F(StoreSessionTest, RefusesWhomItsOwnerRefuses) {
 TEST_F(StoreSessionTest, ClosesAPeerThatTakesTooLongOverAFrame) {
   start({.hello = std::chrono::hours(1), .frame = std::chrono::milliseconds(1)});
   say_hello();
-  peer_.send(
-      encode(StoreRequest{.operation = StoreOperation::kGetNow, .keys = {"k"}}).substr(0, 9));
+  peer_.send(encode(StoreRequest{.operation = StoreOperation::kGetNow, .key = "k"}).substr(0, 9));
   EXPECT_TRUE(peer_sees_the_end());
   EXPECT_NE(why_.message().find("over one frame"), std::string::npos) << why_.message();
 }
@@ -116,7 +115,7 @@ TEST_F(StoreSessionTest, KeepsAPeerThatIsAlwaysInTheMiddleOfAFrame) {
   constexpr auto kFrame = std::chrono::milliseconds(200);
   start({.hello = std::chrono::hours(1), .frame = kFrame});
   say_hello();
-  const std::string frame = encode(StoreRequest{.operation = StoreOperation::kPing, .keys = {}});
+  const std::string frame = encode(StoreRequest{.operation = StoreOperation::kPing});
   peer_.send(frame.substr(0, 5));
   for (const auto begin = Clock::now(); Clock::now() - begin < 3 * kFrame;) {
     peer_.send(frame.substr(5) + frame.substr(0, 5));
@@ -130,7 +129,7 @@ TEST_F(StoreSessionTest, ClosesAPeerThatReadsButTakesTooLongOverItsFrame) {
   constexpr auto kFrame = std::chrono::milliseconds(20);
   start({.hello = std::chrono::hours(1), .frame = kFrame});
   say_hello();
-  peer_.send(encode(StoreRequest{.operation = StoreOperation::kPing, .keys = {}}).substr(0, 9));
+  peer_.send(encode(StoreRequest{.operation = StoreOperation::kPing}).substr(0, 9));
   for (const auto begin = Clock::now(); !is_closed_ && Clock::now() - begin < 10 * kFrame;) {
     session_->send({.value = "an event"});
     run_ready();
@@ -247,7 +246,7 @@ TEST_F(StoreSessionTest, EndsAloneWhenThereIsNoMemoryForIt) {
   on_request_ = [](const StoreRequest&) { throw std::bad_alloc(); };
   start();
   say_hello();
-  peer_.send(encode(StoreRequest{.operation = StoreOperation::kPing, .keys = {}}));
+  peer_.send(encode(StoreRequest{.operation = StoreOperation::kPing}));
   run_until_closed();
   EXPECT_EQ(why_.code(), Code::kOutOfMemory);
   EXPECT_EQ(decode_welcome(peer_.receive())->code, Code::kOk);
@@ -261,7 +260,7 @@ TEST_F(StoreSessionTest, DoesNotServeAPeerThatDoesNotReadItsAnswers) {
   start();
   say_hello();
   for (std::size_t i = 0; i < kRequests; ++i)
-    peer_.send(encode(StoreRequest{.operation = StoreOperation::kGetNow, .keys = {"k"}}));
+    peer_.send(encode(StoreRequest{.operation = StoreOperation::kGetNow, .key = "k"}));
   run_ready();
   EXPECT_EQ(served_.size(), 2U);  // with two answers in its queue the session is over its limit
 

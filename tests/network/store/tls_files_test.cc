@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keys, passwords and the files that they and the certificates are in.
-#include "net/tls_files.h"
+#include "net/tls_parts.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

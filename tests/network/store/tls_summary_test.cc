@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What people are told of a certificate, whether it is good or not.
-#include "net/tls_summary.h"
+#include "net/tls.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

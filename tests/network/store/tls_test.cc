@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "net/tls_records.h"
+#include "net/tls_parts.h"
 #include "support/must.h"
 #include "tls_expect.h"
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "net/tcp.h"
+#include "store/client.h"
 #include "support/free_url.h"
 #include "world/membership.h"
 

@@ -24,9 +24,23 @@
 
 #define STANDIN_EXPORT extern "C" __attribute__((visibility("default")))
 
+namespace memspan::cuda {
+using EventHandle = struct EventObject*;  // a cudaEvent_t
+}
+
 namespace standin {
 
 using namespace memspan::cuda;
+
+// What programs call or get from the driver, and memspan does not.
+inline constexpr ResultCode kInvalidContext = 201;
+inline constexpr ResultCode kNotReady = 600;
+inline constexpr ResultCode kNotPermitted = 800;
+inline constexpr unsigned kHostMemory = 1;  // pinned
+inline constexpr int kIsManaged = 8;        // attributes of a pointer
+inline constexpr int kDeviceOrdinal = 9;
+inline constexpr int kRangeStart = 11;
+inline constexpr int kRangeBytes = 12;
 
 // Whether a call may go on: the driver was started in this process, which is not a child of the one
 // that started it, the thread has a context where one is needed, and it is not in a call that a

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/hex.h"
+#include "core/random.h"
 
 #include <gtest/gtest.h>
 

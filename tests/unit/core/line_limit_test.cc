@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/line_limit.h"
+#include "core/log.h"
 
 #include <gtest/gtest.h>
 

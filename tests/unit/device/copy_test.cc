@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "core/thread_sanitizer.h"
+#include "core/mutex.h"
 
 namespace memspan {
 namespace {

@@ -15,9 +15,6 @@ static_assert(kInvalidValue == CUDA_ERROR_INVALID_VALUE);
 static_assert(kOutOfDeviceMemory == CUDA_ERROR_OUT_OF_MEMORY);
 static_assert(kNoDevice == CUDA_ERROR_NO_DEVICE);
 static_assert(kInvalidDevice == CUDA_ERROR_INVALID_DEVICE);
-static_assert(kInvalidContext == CUDA_ERROR_INVALID_CONTEXT);
-static_assert(kNotReady == CUDA_ERROR_NOT_READY);
-static_assert(kNotPermitted == CUDA_ERROR_NOT_PERMITTED);
 static_assert(kNotSupportedByDevice == CUDA_ERROR_NOT_SUPPORTED);
 
 static_assert(kPinned == CU_MEM_ALLOCATION_TYPE_PINNED);
@@ -25,22 +22,16 @@ static_assert(kFileDescriptor == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
 static_assert(kOnDevice == CU_MEM_LOCATION_TYPE_DEVICE);
 static_assert(kReadWrite == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 static_assert(kLeastGranularity == CU_MEM_ALLOC_GRANULARITY_MINIMUM);
-static_assert(kHostMemory == CU_MEMORYTYPE_HOST);
 static_assert(kDeviceMemory == CU_MEMORYTYPE_DEVICE);
 static_assert(kNonBlockingStream == CU_STREAM_NON_BLOCKING);
-static_assert(kEventWithoutTime == CU_EVENT_DISABLE_TIMING);
 static_assert(kWaitUntilAtLeast == CU_STREAM_WAIT_VALUE_GEQ);
 static_assert(kWaitUntilEqual == CU_STREAM_WAIT_VALUE_EQ);
 static_assert(kPortable == CU_MEMHOSTREGISTER_PORTABLE);
 
 static_assert(int{kMemoryType} == int{CU_POINTER_ATTRIBUTE_MEMORY_TYPE});
-static_assert(int{kIsManaged} == int{CU_POINTER_ATTRIBUTE_IS_MANAGED});
-static_assert(int{kDeviceOrdinal} == int{CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL});
 static_assert(int{kIsIpcCapable} == int{CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE});
 static_assert(int{kShareableAs} == int{CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES});
 static_assert(int{kPool} == int{CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE});
-static_assert(int{kRangeStart} == int{CU_POINTER_ATTRIBUTE_RANGE_START_ADDR});
-static_assert(int{kRangeBytes} == int{CU_POINTER_ATTRIBUTE_RANGE_SIZE});
 static_assert(int{kHasUnifiedAddresses} == int{CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING});
 static_assert(int{kHasVirtualMemory} ==
               int{CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED});

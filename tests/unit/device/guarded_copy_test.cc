@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "device/host/copy.h"
-#include "device/host/find_fault.h"
 
 namespace memspan {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/transfer/endpoint_name.h"
+#include "fabric/transfer/endpoint_record.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include <optional>
 #include <thread>
 
-#include "fabric/transfer/transfer_counters.h"
+#include "fabric/transfer/registration_table.h"
 
 namespace memspan::transfer {
 namespace {

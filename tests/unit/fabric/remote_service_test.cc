@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "fabric/services.h"
+#include "fabric/remote_access.h"
 
 namespace memspan::transfer {
 namespace {

@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "core/thread.h"
-#include "device/host/write_hold.h"
 #include "device/in_place.h"
 #include "device/process_maps.h"
 #include "device/reservation.h"

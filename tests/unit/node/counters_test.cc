@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
-#include "node/process_reader.h"
 #include "observe/recorded_call.h"
+#include "top/process_reader.h"
 
 namespace memspan {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/pidfd.h"
+#include "node/process.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -13,7 +13,6 @@
 #include <thread>
 
 #include "net/unix_socket.h"
-#include "node/process_end.h"
 #include "support/forbidden_syscalls.h"
 #include "support/needs.h"
 

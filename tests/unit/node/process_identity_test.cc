@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/process_identity.h"
+#include "node/process.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/process_image.h"
+#include "node/process_watch.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "world/membership_steps.h"
+#include "world/membership.h"
 
 namespace memspan {
 namespace {

@@ -11,7 +11,7 @@
 #include <future>
 #include <vector>
 
-#include "node/pidfd.h"
+#include "node/process.h"
 
 namespace memspan {
 namespace {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "world/membership_steps.h"
+#include "world/membership.h"
 
 namespace memspan {
 namespace {

@@ -13,7 +13,6 @@
 #include <thread>
 
 #include "observe/recorded_call.h"
-#include "observe/trace_file.h"
 
 namespace memspan {
 namespace {
@@ -89,8 +88,7 @@ TEST_F(TraceTest, APlaceThatCannotBeWrittenIsToldAtTheStart) {
   const auto warning = [](const std::string& file, int rank) {
     setenv("MEMSPAN_TRACE", file.c_str(), 1);
     testing::internal::CaptureStderr();
-    EXPECT_EQ(read_trace_settings(), !file.empty());
-    set_trace_owner(MemberKind::kJob, "job-1", rank);
+    EXPECT_EQ(start_trace({MemberKind::kJob, "job-1", rank}), !file.empty());
     unsetenv("MEMSPAN_TRACE");
     return testing::internal::GetCapturedStderr();
   };

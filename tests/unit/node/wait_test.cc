@@ -6,8 +6,8 @@
 
 #include <thread>
 
-#include "node/futex.h"
-#include "world/membership_steps.h"
+#include "node/event_count.h"
+#include "world/membership.h"
 #include "world/route.h"
 
 namespace memspan {
@@ -211,18 +211,13 @@ TEST_F(WaitTest, NamesTheFirstOfSeveralDeaths) {
 TEST_F(WaitTest, OfThoseThatAWaitNeedsTheFirstToBeLostCounts) {
   NodeSegment segment = NodeSegment::create(4, 1 << 20, false).value();
   for (int rank : {1, 2, 3}) ASSERT_TRUE(claim_rank(segment, rank).is_ok());
-  FirstLost none(segment);
-  EXPECT_EQ(none.rank(), -1);
   segment.mark_departed(3);
   segment.mark_lost(2, -1);
-  FirstLost first(segment);
-  first.add(1);  // which has only begun to leave
-  EXPECT_EQ(first.rank(), 1);
-  first.add(2);
-  EXPECT_EQ(first.rank(), 2);
-  first.add(3);
-  first.add(2);
-  EXPECT_EQ(first.rank(), 3);
+  EXPECT_EQ(earlier_lost(segment, -1, 1), 1);
+  EXPECT_EQ(earlier_lost(segment, 1, 2), 2);  // 1 has only begun to leave
+  EXPECT_EQ(earlier_lost(segment, 2, 1), 2);
+  EXPECT_EQ(earlier_lost(segment, 2, 3), 3);
+  EXPECT_EQ(earlier_lost(segment, 3, 2), 3);
 }
 
 // When all have come, nobody is awaited any more, and the wait is about to end.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pgas/call_signature.h"
+#include "pgas/team.h"
 
 #include <gmock/gmock.h>
 

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "pgas/group/collectives.h"
 #include "pgas/group/point_to_point.h"
+#include "pgas/group/process_group.h"
 #include "pgas/group/shared_pages.h"
 #include "unit/pgas/thread_exchange.h"
 

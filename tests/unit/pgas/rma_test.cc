@@ -3,9 +3,6 @@
 
 #include <numeric>
 
-#include "pgas/atomic.h"
-#include "pgas/order.h"
-#include "pgas/signal.h"
 #include "unit/pgas/thread_job.h"
 
 namespace memspan {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pgas/group/stage_writes.h"
+#include "pgas/group/process_group.h"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "pgas/team.h"
-#include "world/membership_steps.h"
+#include "world/membership.h"
 #include "world/world.h"
 
 namespace memspan {

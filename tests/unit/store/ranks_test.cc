@@ -17,7 +17,7 @@ class StoreRanksTest : public testing::Test {
     return ranks_.take(from, "session " + std::to_string(from),
                        {.id = 5,
                         .operation = StoreOperation::kTakeRank,
-                        .keys = {std::move(scope)},
+                        .key = std::move(scope),
                         .rank = rank,
                         .size = size});
   }
@@ -26,7 +26,7 @@ class StoreRanksTest : public testing::Test {
     const StoreAnswer answer = take(from, rank, size);
     EXPECT_EQ(answer.id, 5U);
     EXPECT_EQ(answer.code, Code::kOk) << answer.message;
-    auto decoded = StoreRank::decode(answer.value);
+    auto decoded = decode_record<StoreRank>(answer.value, "rank");
     EXPECT_TRUE(decoded.is_ok());
     if (!decoded.is_ok()) return {};
     EXPECT_EQ(decoded->rank, answer.number);
@@ -43,7 +43,7 @@ TEST_F(StoreRanksTest, AHostsWordOnTheSizeHoldsWhoeverComesFirst) {
   EXPECT_THAT(wrong.message, AllOf(HasSubstr("5"), HasSubstr("3")));
   const StoreAnswer right = take(2, 2, 3, "of three");
   EXPECT_EQ(right.code, Code::kOk) << right.message;
-  EXPECT_EQ(StoreRank::decode(right.value)->size, 3U);
+  EXPECT_EQ(decode_record<StoreRank>(right.value, "rank")->size, 3U);
 }
 
 TEST_F(StoreRanksTest, NumbersByArrivalWithoutAGap) {
@@ -97,8 +97,8 @@ TEST_F(StoreRanksTest, ARankBeyondTheSizeIsRefusedAndNamesBoth) {
   EXPECT_EQ(answer.code, Code::kInvalidArgument);
   EXPECT_EQ(answer.message, "the rank is 3, allowed are 0 to 2");
   EXPECT_EQ(take(2, -2).code, Code::kInvalidArgument);
-  EXPECT_EQ(take(2, static_cast<int>(StoreRanks::kMostRanks)).code, Code::kInvalidArgument);
-  EXPECT_EQ(take(2, 0, StoreRanks::kMostRanks + 1).code, Code::kInvalidArgument);
+  EXPECT_EQ(take(2, static_cast<int>(kMostRanks)).code, Code::kInvalidArgument);
+  EXPECT_EQ(take(2, 0, kMostRanks + 1).code, Code::kInvalidArgument);
 }
 
 TEST_F(StoreRanksTest, ARefusedTakingTellsNoSize) {
@@ -132,7 +132,7 @@ TEST_F(StoreRanksTest, ScopesAreIndependent) {
 
 TEST_F(StoreRanksTest, ARankThatIsGivenUpIsFree) {
   const auto give = [&](SessionId from, const char* scope) {
-    return ranks_.give(from, {.id = 6, .operation = StoreOperation::kGiveRank, .keys = {scope}});
+    return ranks_.give(from, {.id = 6, .operation = StoreOperation::kGiveRank, .key = scope});
   };
   EXPECT_EQ(give(1, "job").code, Code::kNotFound);
   EXPECT_EQ(taken(1, 0, 2).rank, 0);
@@ -154,14 +154,14 @@ TEST_F(StoreRanksTest, NoGenerationComesTwice) {
 
 TEST(StoreRankTest, ComesBackAsItWas) {
   const StoreRank rank{.rank = 7, .size = 9, .generation = std::uint64_t{1} << 40};
-  EXPECT_EQ(*StoreRank::decode(rank.encode()), rank);
+  EXPECT_EQ(*decode_record<StoreRank>(encode_record(rank), "rank"), rank);
 }
 
 TEST(StoreRankTest, RefusesAnyOtherLength) {
-  const std::string bytes = StoreRank{}.encode();
+  const std::string bytes = encode_record(StoreRank{});
   for (std::size_t length = 0; length < bytes.size(); ++length)
-    EXPECT_EQ(StoreRank::decode(bytes.substr(0, length)).code(), Code::kInvalidArgument);
-  EXPECT_EQ(StoreRank::decode(bytes + "x").code(), Code::kInvalidArgument);
+    EXPECT_EQ(decode_record<StoreRank>(bytes.substr(0, length), "rank").code(), Code::kInternal);
+  EXPECT_EQ(decode_record<StoreRank>(bytes + "x", "rank").code(), Code::kInternal);
 }
 
 TEST_F(StoreRanksTest, OneSessionHoldsSoManyAndNoMore) {
@@ -170,7 +170,7 @@ TEST_F(StoreRanksTest, OneSessionHoldsSoManyAndNoMore) {
   StoreAnswer answer;
   int taken = -1;
   for (; answer.code == Code::kOk && taken < 100; ++taken)
-    answer = ranks.take(1, "one", {.id = 5, .operation = StoreOperation::kTakeRank, .keys = {"k"}});
+    answer = ranks.take(1, "one", {.id = 5, .operation = StoreOperation::kTakeRank, .key = "k"});
   EXPECT_EQ(answer.code, Code::kOutOfMemory);
   EXPECT_LT(taken, 10);
   ranks.disconnect(1);

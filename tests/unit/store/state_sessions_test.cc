@@ -26,22 +26,21 @@ class StoreSessionsTest : public testing::Test {
     return state_.apply(from, std::move(request), now_);
   }
   bool exists(std::string key) {
-    const auto answers =
-        apply(kBen, {.operation = StoreOperation::kGetNow, .keys = {std::move(key)}});
+    const auto answers = apply(kBen, {.operation = StoreOperation::kGetNow, .key = std::move(key)});
     return answers.at(0).answer.code == Code::kOk;
   }
   void give_anna_everything() {
     apply(kAnna,
-          {.operation = StoreOperation::kSet, .keys = {"hers"}, .value = "v", .is_owned = true});
-    apply(kAnna, {.operation = StoreOperation::kTakeRank, .keys = {"job"}, .size = 2});
-    apply(kAnna, {.operation = StoreOperation::kWatch, .keys = {""}});
-    apply(kAnna, {.operation = StoreOperation::kWait, .keys = {"w"}, .timeout_ms = kNoTimeout});
+          {.operation = StoreOperation::kSet, .key = "hers", .value = "v", .is_owned = true});
+    apply(kAnna, {.operation = StoreOperation::kTakeRank, .key = "job", .size = 2});
+    apply(kAnna, {.operation = StoreOperation::kWatch, .key = ""});
+    apply(kAnna, {.operation = StoreOperation::kGet, .key = "w", .timeout_ms = kNoTimeout});
   }
   void expect_that_nothing_of_anna_is_left() {
     EXPECT_FALSE(exists("hers"));
-    auto rank = apply(kBen, {.operation = StoreOperation::kTakeRank, .keys = {"job"}, .rank = 0});
+    auto rank = apply(kBen, {.operation = StoreOperation::kTakeRank, .key = "job", .rank = 0});
     EXPECT_EQ(rank.at(0).answer.code, Code::kOk);
-    EXPECT_EQ(apply(kBen, {.operation = StoreOperation::kSet, .keys = {"w"}}).size(), 1U);
+    EXPECT_EQ(apply(kBen, {.operation = StoreOperation::kSet, .key = "w"}).size(), 1U);
     EXPECT_FALSE(state_.next_deadline());
   }
 
@@ -68,7 +67,7 @@ TEST_F(StoreSessionsTest, EverythingGoesAfterSilence) {
 
 TEST_F(StoreSessionsTest, TheOthersLearnWhichKeysAreGone) {
   give_anna_everything();
-  apply(kBen, {.operation = StoreOperation::kWatch, .keys = {"h"}});
+  apply(kBen, {.operation = StoreOperation::kWatch, .key = "h"});
   const std::uint64_t watch = last_id_;
   const auto expired = state_.expire(now_ + milliseconds(1500));
   ASSERT_EQ(expired.answers.size(), 1U);
@@ -85,7 +84,7 @@ TEST_F(StoreSessionsTest, WhoIsHeardLives) {
   }
   now_ += milliseconds(900);
   EXPECT_THAT(state_.expire(now_).silent, IsEmpty());
-  apply(kAnna, {.operation = StoreOperation::kPing, .keys = {}});  // a request is heard as well
+  apply(kAnna, {.operation = StoreOperation::kPing});  // a request is heard as well
   now_ += milliseconds(999);
   EXPECT_THAT(state_.expire(now_).silent, IsEmpty());
   now_ += milliseconds(1);
@@ -111,8 +110,8 @@ TEST_F(StoreSessionsTest, WhoAgreedToNothingMayBeSilentForEver) {
 }
 
 TEST_F(StoreSessionsTest, ASessionEndsOnce) {
-  apply(kBen, {.operation = StoreOperation::kWatch, .keys = {""}});
-  apply(kAnna, {.operation = StoreOperation::kSet, .keys = {"k"}, .is_owned = true});
+  apply(kBen, {.operation = StoreOperation::kWatch, .key = ""});
+  apply(kAnna, {.operation = StoreOperation::kSet, .key = "k", .is_owned = true});
   EXPECT_EQ(state_.disconnect(kAnna).size(), 1U);
   EXPECT_THAT(state_.disconnect(kAnna), IsEmpty());
   state_.hear(kAnna, now_);
@@ -121,8 +120,8 @@ TEST_F(StoreSessionsTest, ASessionEndsOnce) {
 
 TEST_F(StoreSessionsTest, SeveralSessionsFallSilentAtOnce) {
   state_.connect(7, {.name = "Cleo", .silence = milliseconds(400)}, now_);
-  apply(kAnna, {.operation = StoreOperation::kWatch, .keys = {""}});
-  apply(7, {.operation = StoreOperation::kSet, .keys = {"k"}, .is_owned = true});
+  apply(kAnna, {.operation = StoreOperation::kWatch, .key = ""});
+  apply(7, {.operation = StoreOperation::kSet, .key = "k", .is_owned = true});
   // Cleo's time was over first, so Anna is still told; then she goes too.
   const auto expired = state_.expire(now_ + milliseconds(1000));
   EXPECT_THAT(expired.silent, ElementsAre(7, kAnna));
@@ -131,8 +130,8 @@ TEST_F(StoreSessionsTest, SeveralSessionsFallSilentAtOnce) {
 }
 
 TEST_F(StoreSessionsTest, TheNextDeadlineIsTheEarliestOfAll) {
-  apply(kBen, {.operation = StoreOperation::kGet, .keys = {"k"}, .timeout_ms = 500});
-  apply(kBen, {.operation = StoreOperation::kWait, .keys = {"k", "l"}, .timeout_ms = 300});
+  apply(kBen, {.operation = StoreOperation::kGet, .key = "k", .timeout_ms = 500});
+  apply(kBen, {.operation = StoreOperation::kGet, .key = "l", .timeout_ms = 300});
   EXPECT_EQ(state_.next_deadline(), now_ + milliseconds(300));
   EXPECT_EQ(state_.expire(now_ + milliseconds(300)).answers.size(), 1U);
   EXPECT_EQ(state_.next_deadline(), now_ + milliseconds(500));
@@ -141,7 +140,7 @@ TEST_F(StoreSessionsTest, TheNextDeadlineIsTheEarliestOfAll) {
 }
 
 TEST_F(StoreSessionsTest, APingIsAnsweredAndNothingElse) {
-  const auto answers = apply(kBen, {.operation = StoreOperation::kPing, .keys = {}});
+  const auto answers = apply(kBen, {.operation = StoreOperation::kPing});
   ASSERT_EQ(answers.size(), 1U);
   EXPECT_EQ(answers[0].answer, StoreAnswer{.id = last_id_});
 }

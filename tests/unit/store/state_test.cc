@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <limits>
-
 namespace memspan {
 namespace {
 
@@ -32,25 +30,19 @@ class StoreStateTest : public testing::Test {
     return answers[0].answer;
   }
   StoreAnswer set(std::string key, std::string value) {
-    return ask({.operation = StoreOperation::kSet, .keys = {key}, .value = value});
+    return ask({.operation = StoreOperation::kSet, .key = key, .value = value});
   }
   StoreAnswer get_now(std::string key) {
-    return ask({.operation = StoreOperation::kGetNow, .keys = {key}});
-  }
-  StoreAnswer add(std::string key, std::int64_t delta) {
-    return ask({.operation = StoreOperation::kAdd, .keys = {key}, .delta = delta});
+    return ask({.operation = StoreOperation::kGetNow, .key = key});
   }
   StoreAnswer swap(std::string expected, std::string desired) {
     return ask({.operation = StoreOperation::kCompareAndSwap,
-                .keys = {"k"},
+                .key = "k",
                 .value = desired,
                 .expected = expected});
   }
-  static StoreRequest wait_for(std::vector<std::string> keys, std::uint32_t timeout_ms) {
-    return {.operation = StoreOperation::kWait, .keys = keys, .timeout_ms = timeout_ms};
-  }
   static StoreRequest get(std::string key, std::uint32_t timeout_ms) {
-    return {.operation = StoreOperation::kGet, .keys = {key}, .timeout_ms = timeout_ms};
+    return {.operation = StoreOperation::kGet, .key = key, .timeout_ms = timeout_ms};
   }
 
   StoreState state_;
@@ -72,52 +64,10 @@ TEST_F(StoreStateTest, GetNowOfAMissingKeyIsNotFound) {
 
 TEST_F(StoreStateTest, RemoveSaysWhetherTheKeyExisted) {
   set("k", "");
-  const StoreRequest remove{.operation = StoreOperation::kRemove, .keys = {"k"}};
+  const StoreRequest remove{.operation = StoreOperation::kRemove, .key = "k"};
   EXPECT_EQ(ask(remove).number, 1);
   EXPECT_EQ(ask(remove).number, 0);
   EXPECT_EQ(get_now("k").code, Code::kNotFound);
-}
-
-TEST_F(StoreStateTest, AddsToADecimalCounter) {
-  EXPECT_EQ(add("k", 5).number, 5);
-  EXPECT_EQ(add("k", -8).number, -3);
-  EXPECT_EQ(get_now("k").value, "-3");
-  set("k", "40");
-  EXPECT_EQ(add("k", 2).number, 42);
-}
-
-TEST_F(StoreStateTest, AddRefusesWhatIsNotANumber) {
-  for (const char* value : {"", "x", "1x", " 1", "+1", "9223372036854775808"}) {
-    set("k", value);
-    EXPECT_EQ(add("k", 1).code, Code::kInvalidArgument) << value;
-    EXPECT_EQ(get_now("k").value, value);
-  }
-}
-
-TEST_F(StoreStateTest, AddRefusesAnOverflow) {
-  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
-  constexpr auto kLeast = std::numeric_limits<std::int64_t>::min();
-  EXPECT_EQ(add("most", kMost).number, kMost);
-  EXPECT_EQ(add("most", 1).code, Code::kInvalidArgument);
-  EXPECT_EQ(add("least", kLeast).number, kLeast);
-  EXPECT_EQ(add("least", -1).code, Code::kInvalidArgument);
-  EXPECT_EQ(get_now("least").value, std::to_string(kLeast));
-}
-
-TEST_F(StoreStateTest, AppendsAndGivesTheLength) {
-  const StoreRequest append{.operation = StoreOperation::kAppend, .keys = {"k"}, .value = "abc"};
-  EXPECT_EQ(ask(append).number, 3);
-  EXPECT_EQ(ask(append).number, 6);
-  EXPECT_EQ(get_now("k").value, "abcabc");
-}
-
-TEST_F(StoreStateTest, AppendKeepsToTheLargestValue) {
-  StoreRequest append{.operation = StoreOperation::kAppend, .keys = {"k"}, .value = "x"};
-  set("k", std::string(kMaxValueBytes - 1, 'v'));
-  EXPECT_EQ(ask(append).number, static_cast<std::int64_t>(kMaxValueBytes));
-  EXPECT_EQ(ask(append).code, Code::kInvalidArgument);
-  append.value.clear();
-  EXPECT_EQ(ask(append).number, static_cast<std::int64_t>(kMaxValueBytes));
 }
 
 TEST_F(StoreStateTest, SwapsOnlyWhatIsExpected) {
@@ -132,7 +82,7 @@ TEST_F(StoreStateTest, SwapsOnlyWhatIsExpected) {
 TEST_F(StoreStateTest, AnswersAWaitingGetWhenTheKeyIsSet) {
   EXPECT_TRUE(apply(kBen, get("k", kNoTimeout)).empty());
   const std::uint64_t bens = last_id_;
-  auto answers = apply(kAnna, {.operation = StoreOperation::kSet, .keys = {"k"}, .value = "v"});
+  auto answers = apply(kAnna, {.operation = StoreOperation::kSet, .key = "k", .value = "v"});
   ASSERT_EQ(answers.size(), 2U);
   EXPECT_EQ(answers[0].to, kBen);
   EXPECT_EQ(answers[0].answer, (StoreAnswer{.id = bens, .value = "v"}));
@@ -141,53 +91,27 @@ TEST_F(StoreStateTest, AnswersAWaitingGetWhenTheKeyIsSet) {
 }
 
 TEST_F(StoreStateTest, AnswersAWaitingGetWhateverMakesTheKey) {
-  for (StoreOperation operation : {StoreOperation::kSet, StoreOperation::kAdd,
-                                   StoreOperation::kAppend, StoreOperation::kCompareAndSwap}) {
+  for (StoreOperation operation : {StoreOperation::kSet, StoreOperation::kCompareAndSwap}) {
     const std::string key(operation_name(operation));
     EXPECT_TRUE(apply(kBen, get(key, 1000)).empty());
-    auto answers = apply(kAnna, {.operation = operation, .keys = {key}, .value = "7", .delta = 7});
+    auto answers = apply(kAnna, {.operation = operation, .key = key, .value = "7"});
     ASSERT_EQ(answers.size(), 2U) << key;
     EXPECT_EQ(answers[0].answer.value, "7") << key;
   }
   EXPECT_FALSE(state_.next_deadline());
 }
 
-TEST_F(StoreStateTest, AnswersAWaitWhenTheLastKeyAppears) {
-  set("a", "");
-  EXPECT_TRUE(apply(kBen, wait_for({"a", "b", "c", "b"}, kNoTimeout)).empty());
-  set("c", "");
-  auto answers = apply(kAnna, {.operation = StoreOperation::kSet, .keys = {"b"}});
-  ASSERT_EQ(answers.size(), 2U);
-  EXPECT_EQ(answers[0].to, kBen);
-  EXPECT_EQ(answers[0].answer.code, Code::kOk);
-}
-
-TEST_F(StoreStateTest, AWaitNeedsAllKeysAtTheSameTime) {
-  EXPECT_TRUE(apply(kBen, wait_for({"a", "b"}, kNoTimeout)).empty());
-  set("a", "");
-  ask({.operation = StoreOperation::kRemove, .keys = {"a"}});
-  set("b", "");
-  auto answers = apply(kAnna, {.operation = StoreOperation::kSet, .keys = {"a"}});
-  EXPECT_EQ(answers.size(), 2U);
-}
-
-TEST_F(StoreStateTest, AWaitForKeysThatExistIsAnsweredAtOnce) {
-  set("a", "");
-  set("b", "");
-  EXPECT_EQ(ask(wait_for({"a", "b"}, 0)).code, Code::kOk);
-}
-
-TEST_F(StoreStateTest, AWaitWithoutTimeIsAnsweredAtOnce) {
-  set("a", "");
-  const StoreAnswer answer = ask(wait_for({"c", "a", "b"}, 0));
+TEST_F(StoreStateTest, AGetWithoutTimeIsAnsweredAtOnce) {
+  const StoreAnswer answer = ask(get("a", 0));
   EXPECT_EQ(answer.code, Code::kTimeout);
-  EXPECT_EQ(answer.message, "missing \"b\", \"c\"");
+  EXPECT_EQ(answer.message, "missing \"a\"");
+  set("a", "");
+  EXPECT_EQ(ask(get("a", 0)).code, Code::kOk);
 }
 
 TEST_F(StoreStateTest, TellsWhatIsMissingWhenTheTimeIsOver) {
-  EXPECT_TRUE(apply(kBen, wait_for({"a", "b"}, 1000)).empty());
+  EXPECT_TRUE(apply(kBen, get("a", 1000)).empty());
   const std::uint64_t bens = last_id_;
-  set("b", "");
   EXPECT_EQ(state_.next_deadline(), now_ + std::chrono::seconds(1));
   EXPECT_TRUE(state_.expire(now_ + std::chrono::milliseconds(999)).answers.empty());
   auto answers = state_.expire(now_ + std::chrono::seconds(1)).answers;
@@ -206,12 +130,12 @@ TEST_F(StoreStateTest, EachWaitHasItsOwnTime) {
   EXPECT_EQ(state_.expire(now_ + std::chrono::seconds(2)).answers.size(), 1U);
   EXPECT_EQ(state_.next_deadline(), now_ + std::chrono::seconds(3));
   now_ += std::chrono::seconds(2);
-  EXPECT_EQ(apply(kAnna, {.operation = StoreOperation::kSet, .keys = {"k"}}).size(), 3U);
+  EXPECT_EQ(apply(kAnna, {.operation = StoreOperation::kSet, .key = "k"}).size(), 3U);
 }
 
 TEST_F(StoreStateTest, ForgetsTheWaitsOfAConnectionThatGoes) {
   apply(kBen, get("k", 1000));
-  apply(kBen, wait_for({"k", "l"}, kNoTimeout));
+  apply(kBen, get("l", kNoTimeout));
   state_.disconnect(kBen);
   EXPECT_FALSE(state_.next_deadline());
   EXPECT_TRUE(state_.expire(now_ + std::chrono::hours(1)).answers.empty());
@@ -225,7 +149,7 @@ TEST_F(StoreStateTest, KeepsWhatAConnectionThatGoesHadSetAndOthersWaitFor) {
   state_.disconnect(kAnna);
   state_.connect(kAnna, {.name = "Anna again"}, now_);
   EXPECT_EQ(get_now("l").value, "stays");
-  EXPECT_EQ(apply(kAnna, {.operation = StoreOperation::kSet, .keys = {"k"}}).size(), 2U);
+  EXPECT_EQ(apply(kAnna, {.operation = StoreOperation::kSet, .key = "k"}).size(), 2U);
 }
 
 }  // namespace

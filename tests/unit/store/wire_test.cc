@@ -23,10 +23,10 @@ std::string length_prefix(std::uint32_t length) {
 StoreRequest full_request() {
   return {.id = 0x0102030405060708,
           .operation = StoreOperation::kCompareAndSwap,
-          .keys = {std::string("key\0with zero", 13)},
+          .key = std::string("key\0with zero", 13),
           .value = "new",
           .expected = "old",
-          .delta = -5,
+          .watch = 5,
           .timeout_ms = 1234,
           .rank = 3,
           .size = 4,
@@ -45,8 +45,8 @@ StoreAnswer full_answer() {
 
 TEST(WireTest, RequestsComeBackAsTheyWere) {
   EXPECT_EQ(*decode_request(body_of(encode(full_request()))), full_request());
-  const StoreRequest wait{.operation = StoreOperation::kWait, .keys = {"a", "b", "c"}};
-  EXPECT_EQ(*decode_request(body_of(encode(wait))), wait);
+  const StoreRequest ping{.id = 9, .operation = StoreOperation::kPing};
+  EXPECT_EQ(*decode_request(body_of(encode(ping))), ping);
 }
 
 TEST(WireTest, AnswersAndGreetingsComeBackAsTheyWere) {
@@ -93,7 +93,7 @@ TEST(WireTest, SurvivesEveryChangedByte) {
 
 TEST(WireTest, RefusesUnknownOperationsAndCodes) {
   StoreRequest request = full_request();
-  for (int operation : {0, 19, 255}) {
+  for (int operation : {0, 4, 5, 8, 15, 19, 255}) {
     request.operation = static_cast<StoreOperation>(operation);
     EXPECT_FALSE(decode_request(body_of(encode(request))).is_ok()) << operation;
   }
@@ -104,7 +104,7 @@ TEST(WireTest, RefusesUnknownOperationsAndCodes) {
 
 TEST(WireTest, ChecksTheSizesOfKeys) {
   auto code_for = [](std::string key) {
-    return check_request({.operation = StoreOperation::kSet, .keys = {std::move(key)}}).code();
+    return check_request({.operation = StoreOperation::kSet, .key = std::move(key)}).code();
   };
   EXPECT_EQ(code_for(""), Code::kInvalidArgument);
   EXPECT_EQ(code_for("k"), Code::kOk);
@@ -112,21 +112,19 @@ TEST(WireTest, ChecksTheSizesOfKeys) {
   EXPECT_EQ(code_for(std::string(kMaxKeyBytes + 1, 'k')), Code::kInvalidArgument);
 }
 
-TEST(WireTest, ChecksTheNumberOfKeys) {
-  auto code_for = [](StoreOperation operation, std::size_t keys) {
-    StoreRequest request{.operation = operation, .keys = {}};
-    request.keys.assign(keys, "k");
-    return check_request(request).code();
+TEST(WireTest, OnlyAPrefixMayBeEmpty) {
+  const auto code_for = [](StoreOperation operation) {
+    return check_request({.operation = operation}).code();
   };
-  EXPECT_EQ(code_for(StoreOperation::kGet, 0), Code::kInvalidArgument);
-  EXPECT_EQ(code_for(StoreOperation::kGet, 2), Code::kInvalidArgument);
-  EXPECT_EQ(code_for(StoreOperation::kWait, 0), Code::kInvalidArgument);
-  EXPECT_EQ(code_for(StoreOperation::kWait, kMaxKeysPerRequest), Code::kOk);
-  EXPECT_EQ(code_for(StoreOperation::kWait, kMaxKeysPerRequest + 1), Code::kInvalidArgument);
+  EXPECT_EQ(code_for(StoreOperation::kGet), Code::kInvalidArgument);
+  EXPECT_EQ(code_for(StoreOperation::kTakeRank), Code::kInvalidArgument);
+  EXPECT_EQ(code_for(StoreOperation::kList), Code::kOk);
+  EXPECT_EQ(code_for(StoreOperation::kWatch), Code::kOk);
+  EXPECT_EQ(code_for(StoreOperation::kUnwatch), Code::kOk);
 }
 
 TEST(WireTest, ChecksTheSizesOfValues) {
-  StoreRequest request{.operation = StoreOperation::kCompareAndSwap, .keys = {"k"}};
+  StoreRequest request{.operation = StoreOperation::kCompareAndSwap, .key = "k"};
   request.value.assign(kMaxValueBytes, 'v');
   EXPECT_TRUE(check_request(request).is_ok());
   request.value += 'v';
@@ -137,24 +135,18 @@ TEST(WireTest, ChecksTheSizesOfValues) {
 
 TEST(WireTest, TheLargestRequestsFitIntoAFrame) {
   StoreRequest request{.operation = StoreOperation::kCompareAndSwap,
-                       .keys = {std::string(kMaxKeyBytes, 'k')},
+                       .key = std::string(kMaxKeyBytes, 'k'),
                        .value = std::string(kMaxValueBytes, 'v'),
                        .expected = std::string(kMaxValueBytes, 'e')};
   EXPECT_TRUE(check_request(request).is_ok());
   EXPECT_LE(encode(request).size(), kMaxFrameBytes);
-  StoreRequest wait{.operation = StoreOperation::kWait, .keys = {}};
-  wait.keys.assign(2 * kMaxValueBytes / (kMaxKeyBytes + 4), std::string(kMaxKeyBytes, 'k'));
-  EXPECT_TRUE(check_request(wait).is_ok());
-  EXPECT_LE(encode(wait).size(), kMaxFrameBytes);
-  wait.keys.emplace_back(kMaxKeyBytes, 'k');
-  EXPECT_EQ(check_request(wait).code(), Code::kInvalidArgument);
   EXPECT_LE(encode(StoreHello{.member = std::string(5000, 'm')}).size(), kMaxGreetingBytes);
 }
 
 TEST(WireTest, DoesNotBelieveACountOfKeys) {
   ByteWriter writer;
   writer.u64(1);
-  writer.u8(static_cast<std::uint8_t>(StoreOperation::kWait));
+  writer.u8(static_cast<std::uint8_t>(StoreOperation::kGet));
   writer.u32(0);
   writer.i64(0);
   writer.u32(0);
@@ -176,12 +168,10 @@ TEST(WireTest, ReadsTheVersionOfALongerGreeting) {
   EXPECT_EQ(hello->version, 99U);
 }
 
-TEST(WireTest, ListsKeysForMessages) {
-  EXPECT_EQ(list_keys({"a"}), "\"a\"");
-  EXPECT_EQ(list_keys({"a", std::string("b\n\0", 3)}), "\"a\", \"b??\"");
-  EXPECT_EQ(list_keys({std::string(100, 'x')}), "\"" + std::string(64, 'x') + "...\"");
-  std::vector<std::string> many(20, "k");
-  EXPECT_TRUE(list_keys(many).ends_with("\"k\" and 4 more"));
+TEST(WireTest, QuotesKeysForMessages) {
+  EXPECT_EQ(quoted_key("a"), "\"a\"");
+  EXPECT_EQ(quoted_key(std::string("b\n\0", 3)), "\"b??\"");
+  EXPECT_EQ(quoted_key(std::string(100, 'x')), "\"" + std::string(64, 'x') + "...\"");
 }
 
 TEST(FrameReaderTest, FindsTheFramesInEverySplit) {

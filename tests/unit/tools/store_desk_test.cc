@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "world/exchange.h"
+#include "world/membership.h"
 
 namespace memspan::launcher {
 namespace {

@@ -18,7 +18,7 @@ constexpr OutFrame kBye{{.type = FrameType::kBye, .region = {}}, nullptr};
 constexpr auto kPromise = std::chrono::seconds(20);
 
 // What one end has heard, and why it ended.
-struct Heard final : FrameSink, ConnectionOwner {
+struct Heard final : ConnectionOwner {
   Status begin(const Frame& frame) override {
     goodbyes += frame.type == FrameType::kBye ? 1 : 0;
     payload.resize(frame.payload);
@@ -79,9 +79,9 @@ class ConnectionTest : public testing::Test {
     const Turn turn(*core_.engine);
     peer_ = std::make_shared<Connection>(
         core_, std::make_unique<BusyStream>(std::move(stream), busy_times_),
-        Session::connecting(kSecret), peers_, peers_);
+        Session::connecting(kSecret), peers_);
     here_ = std::make_shared<Connection>(core_, std::move(accepted), Session::accepting(kSecret),
-                                         heard_, heard_);
+                                         heard_);
     EXPECT_TRUE(here_->start().is_ok());
     EXPECT_TRUE(peer_->start().is_ok());
     const Hello hello{.peer = 1, .name = "PE 1", .nonce = peer_->session().nonce()};

@@ -92,7 +92,7 @@ TEST(EngineTest, ATimerComesAlthoughAnotherThreadPolls) {
       engine->wake_at(id, Clock::now());
     }
     const Deadline deadline = Deadline::after(kPromise);
-    while (sleeper->calls.load() < call && !deadline.has_passed()) engine->poll();
+    while (sleeper->calls.load() < call && !deadline.has_passed()) engine->progress();
     ASSERT_EQ(sleeper->calls.load(), call);
   }
   const Turn turn(*engine);
@@ -103,13 +103,13 @@ TEST(EngineTest, WhileAThreadPollsTheOtherIsNotWoken) {
   const std::unique_ptr<Engine> engine = Engine::start().value();
   const auto bell = Bell::hang(*engine);
   for (int call = 1; call <= 1000; ++call) {
-    engine->begin_polling();
+    engine->begin_progress();
     bell->ring();
     // Time for the other to come first, if it were woken.
     std::this_thread::yield();
-    ASSERT_TRUE(comes(*bell, call, [&] { engine->poll(); }));
+    ASSERT_TRUE(comes(*bell, call, [&] { engine->progress(); }));
     EXPECT_EQ(bell->teller(), std::this_thread::get_id()) << "call " << call;
-    engine->end_polling();
+    engine->end_progress();
   }
 }
 
@@ -167,9 +167,9 @@ TEST(EngineTest, AThreadGetsTheTurnFromOneThatServes) {
 // Waits one soon after the other.
 void take_turns(Engine& engine) {
   for (int turn = 0; turn < 10; ++turn) {
-    engine.begin_polling();
-    engine.poll();
-    engine.end_polling();
+    engine.begin_progress();
+    engine.progress();
+    engine.end_progress();
   }
 }
 
@@ -180,10 +180,10 @@ TEST(EngineTest, BetweenWaitsInARowTheOtherIsNotWoken) {
   for (int call = 1; call <= 100; ++call) {
     take_turns(*engine);
     bell->ring();
-    engine->begin_polling();
-    ASSERT_TRUE(comes(*bell, call, [&] { engine->poll(); }));
+    engine->begin_progress();
+    ASSERT_TRUE(comes(*bell, call, [&] { engine->progress(); }));
     if (bell->teller() == std::this_thread::get_id()) ++by_this_thread;
-    engine->end_polling();
+    engine->end_progress();
   }
   EXPECT_GT(by_this_thread, 50) << "but when this one was not running for a while";
 }
@@ -203,11 +203,11 @@ TEST(EngineTest, WhoSleepsBetweenItsLooksIsServed) {
   const std::unique_ptr<Engine> engine = Engine::start().value();
   const auto bell = Bell::hang(*engine);
   for (int call = 1; call <= 100; ++call) {
-    engine->begin_polling();
-    engine->rest();
+    engine->begin_progress();
+    engine->rest_progress();
     bell->ring();
     ASSERT_TRUE(comes(*bell, call, std::this_thread::yield));
-    engine->end_polling();
+    engine->end_progress();
   }
 }
 
@@ -215,12 +215,12 @@ TEST(EngineTest, WhatCameDuringAWaitIsServedAtItsEnd) {
   const std::unique_ptr<Engine> engine = Engine::start().value();
   const auto bell = Bell::hang(*engine);
   for (int call = 1; call <= 100; ++call) {
-    engine->begin_polling();
-    engine->begin_polling();
+    engine->begin_progress();
+    engine->begin_progress();
     bell->ring();
-    engine->end_polling();
+    engine->end_progress();
     EXPECT_EQ(bell->calls(), call - 1) << "one thread still polls";
-    engine->end_polling();
+    engine->end_progress();
     ASSERT_TRUE(comes(*bell, call, std::this_thread::yield));
   }
 }
@@ -263,19 +263,18 @@ class Waiter {
     options.self = self;
     options.name = std::to_string(self);
     options.silence_limit = std::chrono::seconds(5);
-    transport_ = make_message_transport(std::move(options)).value();
+    transport_ = MessageTransport::make(std::move(options)).value();
     region_ = transport_->expose({.base = memory_.data(), .bytes = memory_.size()}).value();
   }
   void meet(const Waiter& other) {
-    link_ = transport_->connect({1, "the other", other.transport_->address()}).value();
+    link_ = transport_->connect({1, "the other", other.transport_->address()});
     there_ = other.region_->describe();
-    EXPECT_TRUE(link_->attach(there_).is_ok());
     EXPECT_TRUE(link_->put(context_, {there_, 0}, memory_.data(), 8).is_ok());
     EXPECT_TRUE(link_->quiet(context_).is_ok());
   }
   // What a wait's condition may do.
   Status put_and_get(int times) {
-    const ProgressTurn turn(transport_.get());
+    const ProgressTurn turn(&transport_->engine());
     for (int i = 0; i < times; ++i) {
       MEMSPAN_PASS(link_->put(context_, {there_, 0}, memory_.data(), kBytes));
       std::uint64_t word = 0;

@@ -8,8 +8,6 @@
 #include <cstring>
 #include <vector>
 
-#include "transport/message/words.h"
-
 namespace memspan {
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/message/heartbeat.h"
+#include "transport/message/connection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

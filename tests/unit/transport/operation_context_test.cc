@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/operation_context.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +14,7 @@ namespace {
 // Its operations are complete once the test says so.
 class SlowLink final : public Link {
  public:
-  void put_something(OperationContext& context) { use(context, *this); }
+  void put_something(OperationContext& context) { context.use(*this); }
   void complete() { complete_.set_value(); }
   void await_quiets(int count) {
     const Deadline deadline = Deadline::after(std::chrono::seconds(10));
@@ -32,7 +31,6 @@ class SlowLink final : public Link {
   Status fence(OperationContext&) override { return Status::ok(); }
   Status result;
 
-  Status attach(const RemoteRegion&) override { return unused(); }
   Status put(OperationContext&, const RemotePlace&, const void*, std::size_t) override {
     return unused();
   }

@@ -13,9 +13,27 @@ namespace {
 constexpr std::size_t kBytes = 256;
 constexpr SipKey kSecret{1, 2};
 
+// Gives keys that name the memory.
+class Keys final : public NativeAccess {
+ public:
+  explicit Keys(std::byte* begin) : begin_(begin) {}
+  Result<std::string> key(std::byte* base, std::size_t bytes) override {
+    return "key of " + std::to_string(base - begin_) + "+" + std::to_string(bytes);
+  }
+  void retract(std::byte*, std::size_t) override {}
+  Result<std::unique_ptr<NativeMemory>> open(std::string_view) override {
+    return Status(Code::kNotSupported, "no test opens it");
+  }
+  std::uint64_t registrations() const override { return 0; }
+
+ private:
+  std::byte* const begin_;
+};
+
 class OwnerSideTest : public testing::Test, public AnswerSink {
  protected:
   OwnerSideTest() : side_(services_, *this), reader_(side_, session_) {
+    services_.native = &keys_;
     id_ = regions_.add({.base = memory_.data() + 64, .bytes = kBytes}).value();
     FrameHeader header;
     encode(Hello{.nonce = peer_.nonce()}.frame(), header);
@@ -59,7 +77,7 @@ class OwnerSideTest : public testing::Test, public AnswerSink {
     return {.type = FrameType::kPut, .tag = 5, .region = id_, .offset = offset};
   }
   std::uint64_t refused(Refusal refusal) {
-    return counters_.refused[static_cast<std::size_t>(refusal)].load();
+    return services_.counters.refused[static_cast<std::size_t>(refusal)].load();
   }
   std::string_view region() { return {reinterpret_cast<const char*>(memory_.data()) + 64, kBytes}; }
   bool is_around_untouched() {
@@ -69,14 +87,11 @@ class OwnerSideTest : public testing::Test, public AnswerSink {
   }
 
   std::vector<std::byte> memory_ = std::vector<std::byte>(kBytes + 128);
-  RegionTable regions_;
-  OwnerCounters counters_;
   std::string messages_;
   bool is_delivered_ = true;
-  OwnerServices services_{regions_, counters_, [this](std::byte* base, std::size_t bytes) {
-                            return "key of " + std::to_string(base - memory_.data()) + "+" +
-                                   std::to_string(bytes);
-                          }};
+  Keys keys_{memory_.data()};
+  OwnerServices services_;
+  RegionTable& regions_ = services_.regions;
   RegionId id_;
   std::vector<Frame> answers_;
   std::vector<std::string> texts_;

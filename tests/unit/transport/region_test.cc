@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/region.h"
+#include "transport/link.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "node/futex.h"
+#include "node/event_count.h"
 
 namespace memspan {
 namespace {
@@ -46,6 +46,9 @@ class MessagesTest : public testing::Test {
                              const Deadline&) { return post(peer, tag, bytes); };
     return {send, post, std::move(progress)};
   }
+  Result<Buffer> receive(const MessageKey& key) {
+    return messages_.receive("test", 1, key, [this] { return waiting_.is_gone(1) ? 1 : -1; });
+  }
   void let_come(const MessageKey& key, const std::string& text) {
     ASSERT_TRUE(messages_.send(1, key, bytes_of(text)).is_ok());
   }
@@ -59,8 +62,8 @@ TEST_F(MessagesTest, WhatCameBeforeItWasAskedForIsKept) {
   let_come({MessageKind::kData, 7, 1}, "one");
   let_come({MessageKind::kData, 7, 2}, "two");
   EXPECT_EQ(messages_.size(), 2u);
-  EXPECT_EQ(text_of(messages_.receive("test", 1, {MessageKind::kData, 7, 2}).value()), "two");
-  EXPECT_EQ(text_of(messages_.receive("test", 1, {MessageKind::kData, 7, 1}).value()), "one");
+  EXPECT_EQ(text_of(receive({MessageKind::kData, 7, 2}).value()), "two");
+  EXPECT_EQ(text_of(receive({MessageKind::kData, 7, 1}).value()), "one");
   EXPECT_EQ(messages_.size(), 0u);
 }
 
@@ -74,19 +77,18 @@ TEST_F(MessagesTest, EveryPartOfTheKeyCounts) {
 }
 
 TEST_F(MessagesTest, TheSameKeyIsReceivedInTheOrderOfSending) {
-  const MessageKey key{MessageKind::kPoint, 1, 0};
+  const MessageKey key{MessageKind::kData, 1, 0};
   for (const char* text : {"a", "b", "c"}) let_come(key, text);
-  for (const char* text : {"a", "b", "c"})
-    EXPECT_EQ(text_of(messages_.receive("test", 1, key).value()), text);
+  for (const char* text : {"a", "b", "c"}) EXPECT_EQ(text_of(receive(key).value()), text);
 }
 
 TEST_F(MessagesTest, EmptyAndLargeOnesComeWhole) {
   const MessageKey key{MessageKind::kData, 1, 0};
   let_come(key, "");
-  EXPECT_EQ(messages_.receive("test", 1, key).value().size(), 0u);
+  EXPECT_EQ(receive(key).value().size(), 0u);
   const std::string large(Messages::kMostBytes, 'x');
   let_come(key, large);
-  EXPECT_EQ(text_of(messages_.receive("test", 1, key).value()), large);
+  EXPECT_EQ(text_of(receive(key).value()), large);
 }
 
 TEST_F(MessagesTest, ASleeperIsWokenByWhatComes) {
@@ -95,7 +97,7 @@ TEST_F(MessagesTest, ASleeperIsWokenByWhatComes) {
     while (segment_.peer(0).sleeps.load() == 0) std::this_thread::yield();
     let_come(key, "late");
   });
-  EXPECT_EQ(text_of(messages_.receive("test", 1, key).value()), "late");
+  EXPECT_EQ(text_of(receive(key).value()), "late");
   sender.join();
 }
 
@@ -105,13 +107,13 @@ TEST_F(MessagesTest, AWaiterTakesFramesItself) {
   messages_.set_carriage(carriage([&] {
     if (++looks == 3) let_come(key, "taken");
   }));
-  EXPECT_EQ(text_of(messages_.receive("test", 1, key).value()), "taken");
+  EXPECT_EQ(text_of(receive(key).value()), "taken");
 }
 
 TEST_F(MessagesTest, AWaitForOneThatDiedEndsAndNamesIt) {
   segment_.peer(1).state.store(PeerState::kJoined);
   segment_.mark_lost(1, kUnseenEnd);
-  const auto received = messages_.receive("test", 1, {MessageKind::kData, 1, 1});
+  const auto received = receive({MessageKind::kData, 1, 1});
   EXPECT_EQ(received.code(), Code::kPeerLost);
   EXPECT_THAT(std::string(received.status().message()), HasSubstr("PE 1"));
 }
@@ -121,7 +123,7 @@ TEST_F(MessagesTest, WhatTheDeadHaveSentIsReceived) {
   let_come(key, "last words");
   segment_.peer(1).state.store(PeerState::kJoined);
   segment_.mark_lost(1, kUnseenEnd);
-  EXPECT_EQ(text_of(messages_.receive("test", 1, key).value()), "last words");
+  EXPECT_EQ(text_of(receive(key).value()), "last words");
 }
 
 TEST_F(MessagesTest, NoticesGoToTheirHandler) {

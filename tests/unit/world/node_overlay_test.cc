@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "world/node_overlay.h"
+#include "world/notices.h"
 
 #include <gtest/gtest.h>
 

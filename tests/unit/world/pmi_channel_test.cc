@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/fd.h"
-#include "world/launcher_channel.h"
+#include "world/foreign_launcher.h"
 
 namespace memspan {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "world/unique_id_endpoint.h"
+#include "world/membership.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -5,15 +5,8 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "core/environment.h"
-#include "core/fd.h"
 #include "core/random.h"
 #include "net/dial.h"
 #include "net/socket_address.h"
@@ -24,18 +17,6 @@ namespace {
 constexpr std::string_view kUnixPrefix = "unix:";
 constexpr std::string_view kTcpPrefix = "tcp:";
 constexpr int kBacklog = 1024;
-
-Result<SocketAddress> unix_address(std::string_view name) {
-  SocketAddress address;
-  auto* unix_one = reinterpret_cast<sockaddr_un*>(&address.storage);
-  unix_one->sun_family = AF_UNIX;
-  if (name.empty() || name.size() >= sizeof unix_one->sun_path)
-    return Status(Code::kInvalidArgument, fmt::format("\"{}\" is not a name of a socket", name));
-  // The zero byte in front makes it abstract: nothing is left in the file system.
-  std::memcpy(unix_one->sun_path + 1, name.data(), name.size());
-  address.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  return address;
-}
 
 // "fe80::1" of "fe80::1%eth0". An interface's name means nothing on another host.
 std::string without_zone(const std::string& host) {
@@ -64,7 +45,7 @@ Result<SocketAddress> tcp_address(const std::string& host, std::uint16_t port, u
 
 Result<SocketAddress> parse_address(std::string_view text, unsigned zone) {
   if (text.substr(0, kUnixPrefix.size()) == kUnixPrefix)
-    return unix_address(text.substr(kUnixPrefix.size()));
+    return SocketAddress::of_name(text.substr(kUnixPrefix.size()));
   if (const std::size_t colon = text.rfind(':');
       text.substr(0, kTcpPrefix.size()) == kTcpPrefix && colon > kTcpPrefix.size()) {
     MEMSPAN_TRY_ASSIGN(const std::int64_t port,
@@ -195,15 +176,14 @@ class SocketCarrier final : public Carrier {
   Result<std::unique_ptr<Listener>> listen() override {
     const bool is_unix = options_.family == SocketOptions::Family::kUnix;
     const std::string name = "memspan-" + random_hex(8);
-    MEMSPAN_TRY_ASSIGN(SocketAddress address,
-                       is_unix ? unix_address(name) : tcp_address(options_.host, 0, zone_),
-                       "listening");
-    Fd socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    MEMSPAN_TRY_ASSIGN(
+        SocketAddress address,
+        is_unix ? SocketAddress::of_name(name) : tcp_address(options_.host, 0, zone_), "listening");
+    Fd socket = open_socket(address);
     if (!socket.is_valid()) return Status::from_errno("socket");
-    if (::bind(socket.get(), address.get(), address.length) != 0 ||
-        ::listen(socket.get(), kBacklog) != 0)
+    if (int error = bind_and_listen(socket.get(), address, kBacklog); error != 0)
       return Status::from_errno(
-          fmt::format("listening at {}", is_unix ? "an abstract socket" : options_.host));
+          fmt::format("listening at {}", is_unix ? "an abstract socket" : options_.host), error);
     MEMSPAN_TRY_ASSIGN(address, SocketAddress::of_socket(socket.get()), "listening");
     return std::unique_ptr<Listener>(std::make_unique<SocketListener>(
         std::move(socket),

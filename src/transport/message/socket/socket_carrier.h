@@ -6,9 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <optional>
-#include <string>
 
 #include "transport/message/carrier.h"
 

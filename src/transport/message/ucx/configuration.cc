@@ -81,4 +81,21 @@ Result<ucp_context_h> create_context(std::uint64_t features, const std::string& 
   return context;
 }
 
+Status create_worker(ucp_context_h context, ucp_worker_h& worker, int& descriptor) {
+  ucp_worker_params_t params{};
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  // Our calls come one at a time. But UCX's own thread for connection events changes the flags of
+  // endpoints, and only in this mode does a call keep it out.
+  params.thread_mode = UCS_THREAD_MODE_MULTI;
+  MEMSPAN_PASS(from_ucs("ucp_worker_create", ucp_worker_create(context, &params, &worker)));
+  return from_ucs("ucp_worker_get_efd", ucp_worker_get_efd(worker, &descriptor));
+}
+
+ucs_status_ptr_t close_by_force(ucp_ep_h endpoint) {
+  ucp_request_param_t how{};
+  how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  how.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  return ucp_ep_close_nbx(endpoint, &how);
+}
+
 }  // namespace memspan::ucx

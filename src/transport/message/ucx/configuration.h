@@ -4,12 +4,7 @@
 
 #include <ucp/api/ucp.h>
 
-#include <cstdint>
-#include <string>
-#include <string_view>
-
 #include "core/environment.h"
-#include "core/status.h"
 
 namespace memspan::ucx {
 
@@ -30,6 +25,11 @@ bool has_rdma(const std::string& device);
 Result<ucp_context_h> create_context(std::uint64_t features, const std::string& device,
                                      const std::string& transports = environment_or("UCX_TLS",
                                                                                     kTransports));
+
+// A worker and its descriptor.
+Status create_worker(ucp_context_h context, ucp_worker_h& worker, int& descriptor);
+// The request of the closing, or its status.
+ucs_status_ptr_t close_by_force(ucp_ep_h endpoint);
 
 // While it lives, UCX logs nothing in this thread: attempts may fail, and the caller reports the
 // result.

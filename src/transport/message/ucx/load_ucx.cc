@@ -2,7 +2,6 @@
 // For libmemspan.so: loads libmemspan_ucx.so, once and for good.
 #include <fmt/format.h>
 
-#include <array>
 #include <csignal>
 
 #include "core/environment.h"

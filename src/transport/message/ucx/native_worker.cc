@@ -3,12 +3,11 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <unistd.h>
+#include <sys/epoll.h>
 
 #include "core/bytes.h"
 #include "transport/message/ucx/configuration.h"
 #include "transport/message/ucx/native_lanes.h"
-#include "transport/message/ucx/ucx_request.h"
 
 namespace memspan::ucx {
 namespace {
@@ -46,69 +45,93 @@ std::string network_of([[maybe_unused]] ucp_ep_h endpoint) {
   return {};
 }
 
+bool is_pending(ucs_status_ptr_t request) {
+  return UCS_PTR_IS_PTR(request) && ucp_request_check_status(request) == UCS_INPROGRESS;
+}
+
+// The status of an ended one, which it frees.
+ucs_status_t end(ucs_status_ptr_t request) {
+  if (!UCS_PTR_IS_PTR(request)) return UCS_PTR_STATUS(request);
+  const ucs_status_t status = ucp_request_check_status(request);
+  ucp_request_free(request);
+  return status;
+}
+
 }  // namespace
 
 class NativeWorker::Piece final : public NativeMemory {
  public:
-  Piece(std::shared_ptr<NativeWorker> worker, std::shared_ptr<Endpoint> endpoint, ucp_rkey_h key,
-        std::uint64_t base, std::string lane, bool is_mapped)
-      : worker_(std::move(worker)),
-        endpoint_(std::move(endpoint)),
+  Piece(NativeWorker& worker, Endpoint& endpoint, ucp_rkey_h key, std::uint64_t base,
+        std::string lane, bool is_mapped)
+      : worker_(worker),
+        endpoint_(endpoint),
         key_(key),
         base_(base),
         lane_(std::move(lane)),
         is_mapped_(is_mapped) {}
-  ~Piece() override { worker_->release(*endpoint_, key_); }
+  // Keys of an endpoint closed by force point to it, so they stay with UCX until the worker ends.
+  ~Piece() override {
+    if (worker_.is_foreign()) return;
+    MutexLock lock(worker_.mutex_);
+    if (endpoint_.handle != nullptr) ucp_rkey_destroy(key_);
+  }
 
   Status put(std::uint64_t offset, const void* from, std::size_t bytes,
              const GiveUp& give_up) override {
-    return worker_->put(*endpoint_, key_, base_ + offset, from, bytes, give_up);
+    return worker_.run(endpoint_, give_up, [&](ucp_ep_h handle) {
+      const ucp_request_param_t how{};
+      Requests requests{ucp_put_nbx(handle, from, bytes, base_ + offset, key_, &how)};
+      // The flush ends when the bytes are in the peer's memory.
+      if (!UCS_PTR_IS_ERR(requests[0])) requests[1] = ucp_ep_flush_nbx(handle, &how);
+      return requests;
+    });
   }
   Status get(void* to, std::uint64_t offset, std::size_t bytes, const GiveUp& give_up) override {
-    return worker_->get(*endpoint_, key_, to, base_ + offset, bytes, give_up);
+    return worker_.run(endpoint_, give_up, [&](ucp_ep_h handle) {
+      const ucp_request_param_t how{};
+      return Requests{ucp_get_nbx(handle, to, bytes, base_ + offset, key_, &how)};
+    });
   }
   bool is_mapped() const override { return is_mapped_; }
   std::string_view lane() const override { return lane_; }
 
  private:
-  const std::shared_ptr<NativeWorker> worker_;  // shared with the carrier
-  const std::shared_ptr<Endpoint> endpoint_;    // shared with the worker
+  NativeWorker& worker_;
+  Endpoint& endpoint_;
   const ucp_rkey_h key_;
   const std::uint64_t base_;
   const std::string lane_;
   const bool is_mapped_;
 };
 
-NativeWorker::NativeWorker() : process_(::getpid()) {}
+// Without an epoll it can neither watch the streams, which listening reports.
+NativeWorker::NativeWorker(int streams)
+    : process_(::getpid()), gate_(::epoll_create1(EPOLL_CLOEXEC)) {
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  if (::epoll_ctl(gate_.get(), EPOLL_CTL_ADD, streams, &event) != 0) gate_.reset();
+}
 
 bool NativeWorker::is_foreign() const {
   return ::getpid() != process_;
 }
 
-Result<std::shared_ptr<NativeWorker>> NativeWorker::create(int gate) {
-  const QuietUcx quiet;
-  std::shared_ptr<NativeWorker> worker(new NativeWorker);
-  MEMSPAN_PASS(worker->start(gate));
-  return worker;
+Status NativeWorker::begin() {
+  if (std::exchange(has_begun_, true)) return begun_;
+  begun_ = start();
+  if (begun_.is_ok()) is_ready_.store(true, std::memory_order_release);
+  return begun_;
 }
 
-Status NativeWorker::start(int gate) {
+Status NativeWorker::start() {
   MEMSPAN_TRY_ASSIGN(context_, create_native_context(), "starting UCX");
-  ucp_worker_params_t params{};
-  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  // Our mutex serializes our calls. But UCX's own thread for connection events changes the flags of
-  // endpoints, and only in this mode does a call keep it out.
-  params.thread_mode = UCS_THREAD_MODE_MULTI;
-  MEMSPAN_PASS(from_ucs("ucp_worker_create", ucp_worker_create(context_, &params, &worker_)));
-  MEMSPAN_PASS(from_ucs("ucp_worker_get_efd", ucp_worker_get_efd(worker_, &descriptor_)));
+  MEMSPAN_PASS(create_worker(context_, worker_, descriptor_));
   ucp_address_t* address = nullptr;
   std::size_t length = 0;
   MEMSPAN_PASS(
       from_ucs("ucp_worker_get_address", ucp_worker_get_address(worker_, &address, &length)));
   address_.assign(reinterpret_cast<const char*>(address), length);
   ucp_worker_release_address(worker_, address);
-  MutexLock lock(mutex_);
-  gate_.start(gate, descriptor_);
+  set_gate(EPOLL_CTL_ADD, EPOLLIN);
   progress_and_arm();
   return Status::ok();
 }
@@ -118,10 +141,9 @@ NativeWorker::~NativeWorker() {
   if (is_foreign()) return;
   const QuietUcx quiet;
   MutexLock lock(mutex_);
-  gate_.end();
   const Deadline limit = Deadline::after(kCloseLimit);
-  for (const auto& [address, endpoint] : endpoints_) close(*endpoint, limit);
-  registrations_.retract_all(context_);
+  for (auto& [address, endpoint] : endpoints_) close(endpoint, limit);
+  for (const auto& [base, one] : ranges_) ucp_mem_unmap(context_, one.memory);
   if (worker_ != nullptr) ucp_worker_destroy(worker_);
   if (context_ != nullptr) ucp_cleanup(context_);
 }
@@ -130,56 +152,78 @@ Result<std::string> NativeWorker::key(std::byte* base, std::size_t bytes) {
   if (is_foreign()) return unreachable("this is another process");
   const QuietUcx quiet;
   MutexLock lock(mutex_);
-  return registrations_.key(context_, address_, base, bytes);
+  MEMSPAN_PASS(begin());
+  if (const auto found = ranges_.find(base); found != ranges_.end()) {
+    if (found->second.bytes == bytes) return found->second.key;
+    return Status(Code::kNotSupported, "a part of that memory is registered with UCX");
+  }
+  ucp_mem_map_params_t params{};
+  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+  params.address = base;
+  params.length = bytes;
+  ucp_mem_h memory = nullptr;
+  MEMSPAN_PASS(from_ucs("ucp_mem_map", ucp_mem_map(context_, &params, &memory)));
+  void* packed = nullptr;
+  std::size_t length = 0;
+  Status status = from_ucs("ucp_rkey_pack", ucp_rkey_pack(context_, memory, &packed, &length));
+  if (!status.is_ok()) {
+    ucp_mem_unmap(context_, memory);
+    return status;
+  }
+  ByteWriter out;
+  out.text(address_);
+  out.u64(reinterpret_cast<std::uintptr_t>(base));
+  out.text({static_cast<const char*>(packed), length});
+  ucp_rkey_buffer_release(packed);
+  registrations_.fetch_add(1);
+  return ranges_.emplace(base, Registered{bytes, memory, out.take()}).first->second.key;
 }
 
-void NativeWorker::retract(const std::byte* base, std::size_t bytes) {
+void NativeWorker::retract(std::byte* base, std::size_t bytes) {
   if (is_foreign()) return;
   MutexLock lock(mutex_);
-  registrations_.retract(context_, base, bytes);
-}
-
-std::uint64_t NativeWorker::registrations() {
-  MutexLock lock(mutex_);
-  return registrations_.count();
+  for (auto one = ranges_.lower_bound(base); one != ranges_.end() && one->first < base + bytes;
+       one = ranges_.erase(one))
+    ucp_mem_unmap(context_, one->second.memory);
 }
 
 void NativeWorker::on_failure(void* endpoint, ucp_ep_h, ucs_status_t status) {
   static_cast<Endpoint*>(endpoint)->failure = ucs_status_string(status);
 }
 
-Result<std::shared_ptr<NativeWorker::Endpoint>> NativeWorker::connect(const std::string& address) {
-  if (const auto found = endpoints_.find(address); found != endpoints_.end()) return found->second;
-  auto endpoint = std::make_shared<Endpoint>();  // shared with the pieces that use it
+Result<NativeWorker::Endpoint*> NativeWorker::connect(const std::string& address) {
+  const auto [found, is_new] = endpoints_.try_emplace(address);
+  Endpoint& endpoint = found->second;
+  if (!is_new) return &endpoint;
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER;
   params.address = reinterpret_cast<const ucp_address_t*>(address.data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-  params.err_handler = {on_failure, endpoint.get()};
-  const ucs_status_t made = ucp_ep_create(worker_, &params, &endpoint->handle);
-  if (made != UCS_OK) return unreachable(ucs_status_string(made));
-  endpoints_.emplace(address, endpoint);
-  return endpoint;
+  params.err_handler = {on_failure, &endpoint};
+  const ucs_status_t made = ucp_ep_create(worker_, &params, &endpoint.handle);
+  if (made == UCS_OK) return &endpoint;
+  endpoints_.erase(found);
+  return unreachable(ucs_status_string(made));
 }
 
 Result<std::unique_ptr<NativeMemory>> NativeWorker::open(std::string_view key) {
+  if (is_foreign()) return unreachable("this is another process");
+  const QuietUcx quiet;
+  MutexLock lock(mutex_);
+  MEMSPAN_PASS(begin());
   ByteReader in(key);
   const std::string address(in.text());
   const std::uint64_t base = in.u64();
   const std::string packed(in.text());
   if (!in.is_finished()) return unreachable("the key is none of UCX's");
-  if (is_foreign()) return unreachable("this is another process");
-  const QuietUcx quiet;
-  MutexLock lock(mutex_);
-  auto connected = connect(address);
-  if (!connected.is_ok()) return connected.status();
-  Endpoint& endpoint = **connected;
-  if (endpoint.handle == nullptr || !endpoint.failure.empty()) return unreachable("it has failed");
+  MEMSPAN_PASS_ASSIGN(Endpoint* const endpoint, connect(address));
+  if (endpoint->handle == nullptr || !endpoint->failure.empty())
+    return unreachable("it has failed");
   ucp_rkey_h opened = nullptr;
-  const ucs_status_t status = ucp_ep_rkey_unpack(endpoint.handle, packed.data(), &opened);
+  const ucs_status_t status = ucp_ep_rkey_unpack(endpoint->handle, packed.data(), &opened);
   if (status != UCS_OK) return unreachable(ucs_status_string(status));
-  const std::string network = network_of(endpoint.handle);
+  const std::string network = network_of(endpoint->handle);
   // Shared memory reaches only memory made for it; UCX would emulate the rest over it.
   void* mapped = nullptr;
   const bool is_shared = ucp_rkey_ptr(opened, base, &mapped) == UCS_OK;
@@ -188,16 +232,8 @@ Result<std::unique_ptr<NativeMemory>> NativeWorker::open(std::string_view key) {
     ucp_rkey_destroy(opened);
     return unreachable("its transports need the peer's processor");
   }
-  return std::unique_ptr<NativeMemory>(
-      std::make_unique<Piece>(shared_from_this(), std::move(connected).value(), opened, base,
-                              is_shared ? "shared memory" : network, is_shared));
-}
-
-// Keys of an endpoint closed by force point to it, so they stay with UCX until the worker ends.
-void NativeWorker::release(const Endpoint& endpoint, ucp_rkey_h key) {
-  if (is_foreign()) return;
-  MutexLock lock(mutex_);
-  if (endpoint.handle != nullptr) ucp_rkey_destroy(key);
+  return std::unique_ptr<NativeMemory>(std::make_unique<Piece>(
+      *this, *endpoint, opened, base, is_shared ? "shared memory" : network, is_shared));
 }
 
 // `begin` runs with the mutex held and returns the requests that it began.
@@ -211,28 +247,9 @@ Status NativeWorker::run(Endpoint& endpoint, const GiveUp& give_up, Begin begin)
       return {Code::kUnavailable, endpoint.failure};
     requests = begin(endpoint.handle);
     if (are_done(requests)) return collect(endpoint, requests);
-    gate_.close();
+    close_gate();
   }
   return finish(endpoint, requests, give_up);
-}
-
-Status NativeWorker::put(Endpoint& endpoint, ucp_rkey_h key, std::uint64_t to, const void* from,
-                         std::size_t bytes, const GiveUp& give_up) {
-  return run(endpoint, give_up, [&](ucp_ep_h handle) {
-    const ucp_request_param_t how{};
-    Requests requests{ucp_put_nbx(handle, from, bytes, to, key, &how)};
-    // The flush ends when the bytes are in the peer's memory.
-    if (!UCS_PTR_IS_ERR(requests[0])) requests[1] = ucp_ep_flush_nbx(handle, &how);
-    return requests;
-  });
-}
-
-Status NativeWorker::get(Endpoint& endpoint, ucp_rkey_h key, void* to, std::uint64_t from,
-                         std::size_t bytes, const GiveUp& give_up) {
-  return run(endpoint, give_up, [&](ucp_ep_h handle) {
-    const ucp_request_param_t how{};
-    return Requests{ucp_get_nbx(handle, to, bytes, from, key, &how)};
-  });
 }
 
 bool NativeWorker::are_done(const Requests& requests) {
@@ -287,10 +304,7 @@ void NativeWorker::end_early(Endpoint& endpoint, const Requests& requests) {
 
 void NativeWorker::close(Endpoint& endpoint, const Deadline& limit) {
   if (endpoint.handle == nullptr) return;
-  ucp_request_param_t how{};
-  how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-  how.flags = UCP_EP_CLOSE_FLAG_FORCE;
-  ucs_status_ptr_t request = ucp_ep_close_nbx(std::exchange(endpoint.handle, nullptr), &how);
+  ucs_status_ptr_t request = close_by_force(std::exchange(endpoint.handle, nullptr));
   while (is_pending(request) && !limit.has_passed()) ucp_worker_progress(worker_);
   if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
 }
@@ -298,22 +312,33 @@ void NativeWorker::close(Endpoint& endpoint, const Deadline& limit) {
 void NativeWorker::progress() {
   // The worker is armed, so its descriptor shows events. The thread that serves the streams calls
   // this each time; arming again would cost a small message some microseconds.
+  if (!is_ready_.load(std::memory_order_acquire) || is_foreign()) return;
   pollfd one{descriptor_, POLLIN, 0};
-  if (is_foreign() || ::poll(&one, 1, 0) != 1) return;
+  if (::poll(&one, 1, 0) != 1) return;
   const QuietUcx quiet;
   MutexLock lock(mutex_);
   progress_and_arm();
-}
-
-void NativeWorker::open_gate() {
-  if (gate_.is_last()) progress_and_arm();
-  gate_.open();
 }
 
 void NativeWorker::progress_and_arm() {
   do {
     while (ucp_worker_progress(worker_) != 0) continue;
   } while (ucp_worker_arm(worker_) == UCS_ERR_BUSY);
+}
+
+void NativeWorker::set_gate(int operation, std::uint32_t events) {
+  epoll_event event{.events = events, .data = {}};
+  ::epoll_ctl(gate_.get(), operation, descriptor_, &event);
+}
+
+void NativeWorker::close_gate() {
+  if (waiting_++ == 0) set_gate(EPOLL_CTL_MOD, 0);
+}
+
+void NativeWorker::open_gate() {
+  if (--waiting_ != 0) return;
+  progress_and_arm();
+  set_gate(EPOLL_CTL_MOD, EPOLLIN);
 }
 
 }  // namespace memspan::ucx

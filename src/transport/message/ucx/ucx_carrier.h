@@ -3,10 +3,6 @@
 // (docs/design/0009-ucx-carrier.md). Only a module is linked with UCX; the first carrier loads it.
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <string>
-
 #include "net/trusted_networks.h"
 #include "transport/message/carrier.h"
 

@@ -6,14 +6,14 @@
 #include "transport/message/ucx/ucx_carrier.h"
 #include "transport/message/ucx/ucx_worker.h"
 #ifdef MEMSPAN_NATIVE_RMA
-#include "transport/message/ucx/lazy_native.h"
+#include "transport/message/ucx/native_worker.h"
 #endif
 
 namespace memspan {
 namespace {
 
 #ifdef MEMSPAN_NATIVE_RMA
-using Native = ucx::LazyNative;
+using Native = ucx::NativeWorker;
 #else
 // A build without one-sided access.
 class Native {

@@ -3,10 +3,7 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <cstring>
 #include <new>
 
 #include "transport/message/ucx/configuration.h"
@@ -58,13 +55,7 @@ Result<std::shared_ptr<Worker>> Worker::create(const UcxOptions& options) {
 Status Worker::start(const std::string& device) {
   MEMSPAN_TRY_ASSIGN(context_, create_context(UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, device),
                      "starting UCX");
-  ucp_worker_params_t params{};
-  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  // Our calls come one at a time. But UCX's own thread for connection events changes the flags of
-  // endpoints, and only in this mode does a call keep it out.
-  params.thread_mode = UCS_THREAD_MODE_MULTI;
-  MEMSPAN_PASS(from_ucs("ucp_worker_create", ucp_worker_create(context_, &params, &worker_)));
-  MEMSPAN_PASS(from_ucs("ucp_worker_get_efd", ucp_worker_get_efd(worker_, &descriptor_)));
+  MEMSPAN_PASS(create_worker(context_, worker_, descriptor_));
   MEMSPAN_PASS(from_ucs("ucp_dt_create_generic", ucp_dt_create_generic(&kPacks, this, &packed_)));
   ucp_am_handler_param_t handler{};
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
@@ -197,12 +188,9 @@ void Worker::close_ended() {
   std::erase_if(closing_, [this](Closing& one) {
     if (!one.has_begun) {
       if (!one.channel->may_close(one.until)) return false;
-      ucp_request_param_t how{};
-      how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-      how.flags = UCP_EP_CLOSE_FLAG_FORCE;
       one.has_begun = true;
       by_endpoint_.erase(one.channel->endpoint());
-      one.request = ucp_ep_close_nbx(one.channel->endpoint(), &how);
+      one.request = close_by_force(one.channel->endpoint());
       one.channel->set_endpoint(nullptr);
     }
     if (UCS_PTR_IS_PTR(one.request)) {

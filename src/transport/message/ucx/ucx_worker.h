@@ -3,16 +3,9 @@
 // messages carry everything; UCX chooses how (eager or rendezvous, and over which networks).
 #pragma once
 
-#include <deque>
-#include <memory>
-#include <optional>
-#include <string>
 #include <unordered_map>
-#include <vector>
 
-#include "core/status.h"
 #include "net/socket_address.h"
-#include "transport/message/ucx/buffer_pool.h"
 #include "transport/message/ucx/channel.h"
 #include "transport/message/ucx/ucx_carrier.h"
 

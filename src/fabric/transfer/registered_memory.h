@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory that an endpoint lets its peers reach, as its owner gave it. All of it is in the
+// registration table. There are two kinds:
+//
+//   ranges        ordinary memory of the program (Registrations)
+//   allocations   memory that peers of this host map: that of the endpoint, that of a device, and
+//                 the program's whose pages were made shared in place (memory/adopted_memory.h).
+//                 Each has a number in the table, and its descriptors are published under it
+//
+// Only a device's driver can share its memory, whatever allocated it:
+//
+//   Device::share_pointer() ─► a memfd with the text, descriptors ─► Device::open_pointer()
+//
+// The owner must not free adopted memory before it takes the registration back. If it does, the
+// next registration that overlaps it notices that.
+#pragma once
+
+#include "fabric/transfer/endpoint_record.h"
+#include "fabric/transfer/registrations.h"
+#include "fabric/transfer/remote_service.h"
+#include "memory/adopted_memory.h"
+#include "node/descriptor_broker.h"
+
+namespace memspan::transfer {
+
+// Bits of an allocation's number.
+inline constexpr std::uint32_t kAdopted = std::uint32_t{1} << 30;
+inline constexpr std::uint32_t kOfDevice = std::uint32_t{1} << 31;
+
+// The offset of an allocation in the memory that its owner published.
+inline std::uint64_t lead_of(const Range& range) {
+  const bool is_adopted = (range.allocation & (kAdopted | kOfDevice)) == kAdopted;
+  return is_adopted ? AdoptedMemory::lead_of(range.base) : 0;
+}
+
+// Opens a registration of device memory here. `device` null: this process has no device, and it is
+// refused. `fetch` asks the owner's broker. Returns its failures, and kInternal for anything that
+// no owner publishes.
+using FetchPublished = std::function<Result<FetchedDescriptors>(const std::string& name)>;
+Result<OpenedPointer> open_registration(Device* device, const std::string& name,
+                                        const FetchPublished& fetch);
+
+// Descriptors under NAME, and those that are more than a publication holds under NAME/1, NAME/2 ...
+// until it ends. Move-only value; the broker outlives it.
+class Publication {
+ public:
+  // All or nothing.
+  static Result<Publication> publish(DescriptorBroker& broker, std::string name,
+                                     std::vector<Fd> descriptors);
+  Publication(Publication&& other) noexcept
+      : broker_(other.broker_),
+        name_(std::move(other.name_)),
+        parts_(std::exchange(other.parts_, 0)) {}
+  Publication& operator=(Publication&&) = delete;
+  ~Publication();
+
+ private:
+  Publication(DescriptorBroker& broker, std::string name)
+      : broker_(broker), name_(std::move(name)) {}
+
+  DescriptorBroker& broker_;
+  std::string name_;
+  std::size_t parts_ = 0;
+};
+
+// Thread-safe.
+class RegisteredMemory {
+ public:
+  // The arguments outlive it.
+  RegisteredMemory(DescriptorBroker& broker, const EndpointRecord& record, RegistrationTable table)
+      : broker_(broker),
+        record_(record),
+        device_(other_device()),
+        table_(std::move(table)),
+        pages_(table_.pages()),
+        registrations_(table_),
+        exposed_(pages_) {}
+
+  const RegistrationPages& pages() const { return pages_; }
+  // How often something was registered.
+  const std::atomic<std::uint64_t>& changes() const { return changes_; }
+
+  // The same range again is counted. kInvalidArgument: it overlaps adopted or device memory that is
+  // registered; kNotSupported: the driver does not share this memory.
+  Status add(std::uint64_t base, std::uint64_t bytes) MEMSPAN_EXCLUDES(mutex_) {
+    changes_.fetch_add(1, std::memory_order_relaxed);
+    MutexLock registering(registering_);
+    MEMSPAN_PASS_ASSIGN(const bool is_counted, count_adopted(base, bytes));
+    if (is_counted) return Status::ok();
+    MutexLock lock(mutex_);
+    return is_of_device(base) ? add_of_device(base, bytes) : registrations_.add(base, bytes);
+  }
+  // All or none. Those that touch are joined, except in memory of a device.
+  Status add_joined(std::span<const Range> ranges) MEMSPAN_EXCLUDES(mutex_);
+  // Fails as AdoptedMemory::adopt(), and with kInvalidArgument if it overlaps another registration.
+  // Takes long; other calls use the table during it.
+  Status add_adopted(std::uint64_t base, std::uint64_t bytes) MEMSPAN_EXCLUDES(mutex_);
+  // Takes back the latest one that begins there. kNotFound: none begins there. Adopted memory gets
+  // private pages again the last time; if that fails, its pages stay shared.
+  Status remove(std::uint64_t base) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock registering(registering_);
+    if (const auto found = adopted_.find(base); found != adopted_.end())
+      return --found->second.count > 0 ? Status::ok() : take_back(found);
+    MutexLock lock(mutex_);
+    return remove_plain(base);
+  }
+  // The process ends soon: the end of this object does not give adopted memory private pages again.
+  void leave_adopted_pages() {
+    MutexLock registering(registering_);
+    for (auto& [base, allocation] : adopted_) allocation.adopted->leave();
+  }
+
+  // Registered memory on a page, which peers map. kDevice: of the device that this process has
+  // chosen. If that is not the host, the size is in steps of its pages. After release(), running
+  // transfers of this process keep the memory until they are over, and peers until they look at the
+  // registrations again.
+  enum class Place { kHost, kDevice };
+  Result<void*> allocate(std::size_t bytes, Place place) MEMSPAN_EXCLUDES(mutex_);
+  // kInvalidArgument when such memory does not begin there.
+  Status release(const void* address) MEMSPAN_EXCLUDES(mutex_);
+
+  // For members on other hosts: the regions that contain the pieces.
+  Result<ResolveAnswer> resolve(RemoteAccess& access, std::span<const Piece> pieces)
+      MEMSPAN_EXCLUDES(mutex_);
+  // Peers find it ended from now on.
+  void close() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    table_.close();
+    exposed_.retract_all();
+  }
+
+ private:
+  struct Allocation {
+    Range range;
+    std::uint32_t slot = 0;                  // of the registration table
+    std::uint64_t count = 0;                 // how often the program has registered it
+    std::shared_ptr<std::byte> memory = {};  // the endpoint's; null: the program has allocated it
+    std::optional<AdoptedMemory> adopted = {};
+    Publication published;  // ends first
+  };
+  using ByBase = std::map<std::uint64_t, Allocation>;
+  static ByBase::iterator find_overlap(ByBase& in, std::uint64_t base, std::uint64_t bytes) {
+    const auto next = in.lower_bound(base);
+    if (next != in.begin())
+      if (const auto before = std::prev(next); base - before->first < before->second.range.bytes)
+        return before;
+    return next != in.end() && next->first - base < bytes ? next : in.end();
+  }
+  // Ignores adopted ranges that the program has freed, and takes them back.
+  Result<ByBase::iterator> find_adopted(std::uint64_t base, std::uint64_t bytes)
+      MEMSPAN_REQUIRES(registering_) MEMSPAN_EXCLUDES(mutex_) {
+    while (true) {
+      const auto found = find_overlap(adopted_, base, bytes);
+      if (found == adopted_.end()) return found;
+      MEMSPAN_PASS_ASSIGN(const bool is_in_place, found->second.adopted->is_in_place());
+      if (is_in_place) return found;
+      // The program has other memory at this address now.
+      MEMSPAN_TRY(take_back(found), "forgetting memory that was freed while it was registered");
+    }
+  }
+  // True: exactly this range is adopted, and is counted once more. False: no adopted range overlaps
+  // it. kInvalidArgument: another adopted range does.
+  Result<bool> count_adopted(std::uint64_t base, std::uint64_t bytes) MEMSPAN_REQUIRES(registering_)
+      MEMSPAN_EXCLUDES(mutex_);
+  // Peers stop finding it in the table before the pages change.
+  Status take_back(ByBase::iterator adopted) MEMSPAN_REQUIRES(registering_)
+      MEMSPAN_EXCLUDES(mutex_) {
+    auto node = adopted_.extract(adopted);
+    {
+      MutexLock lock(mutex_);
+      withdraw(node.mapped());
+    }
+    return node.mapped().adopted->give_back();
+  }
+  bool is_of_device(std::uint64_t base) const {
+    return device_ != nullptr && device_->owns(reinterpret_cast<const void*>(base));
+  }
+  Status add_of_device(std::uint64_t base, std::uint64_t bytes) MEMSPAN_REQUIRES(mutex_);
+  Result<Allocation*> find_or_share(std::uint64_t base, std::uint64_t bytes)
+      MEMSPAN_REQUIRES(mutex_);
+  // With a new number that has the bit `kind`.
+  Result<Allocation> publish(std::uint32_t kind, Range range, std::vector<Fd> descriptors)
+      MEMSPAN_REQUIRES(mutex_) {
+    range.allocation = kind | ++last_number_;
+    MEMSPAN_PASS_ASSIGN(auto published,
+                        Publication::publish(broker_, record_.allocation_name(range.allocation),
+                                             std::move(descriptors)));
+    MEMSPAN_PASS_ASSIGN(const std::uint32_t slot, registrations_.add_allocation(range));
+    return Allocation{.range = range, .slot = slot, .published = std::move(published)};
+  }
+  // Peers do not find it any more.
+  void withdraw(const Allocation& allocation) MEMSPAN_REQUIRES(mutex_) {
+    table_.remove(allocation.slot);
+    exposed_.retract_removed(allocation.range.base);
+  }
+  Status remove_plain(std::uint64_t base) MEMSPAN_REQUIRES(mutex_);
+
+  DescriptorBroker& broker_;
+  const EndpointRecord& record_;
+  Device* const device_;  // other than the host; null: the process has none
+  std::atomic<std::uint64_t> changes_{0};
+  Mutex registering_;  // taken before mutex_, and held while pages are replaced
+  ByBase adopted_ MEMSPAN_GUARDED_BY(registering_);
+  Mutex mutex_;
+  RegistrationTable table_ MEMSPAN_GUARDED_BY(mutex_);
+  const RegistrationPages& pages_;  // of the table
+  Registrations registrations_ MEMSPAN_GUARDED_BY(mutex_);
+  ByBase allocations_ MEMSPAN_GUARDED_BY(mutex_);  // but the adopted ones
+  ExposedRegistrations exposed_ MEMSPAN_GUARDED_BY(mutex_);
+  std::uint32_t last_number_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace memspan::transfer

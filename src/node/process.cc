@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/process.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <csignal>
+#include <fstream>
+#include <sstream>
+
+#include "core/mutex.h"
+
+namespace memspan {
+namespace {
+
+// One for the process, which ends once. The kernel closes the write end with the process, so
+// children of fork() must not keep it open.
+struct EndPipe {
+  Mutex mutex;
+  Fd read_end MEMSPAN_GUARDED_BY(mutex);
+  Fd write_end MEMSPAN_GUARDED_BY(mutex);
+};
+
+EndPipe& end_pipe() {
+  static EndPipe& pipe = *new EndPipe;
+  return pipe;
+}
+
+void lock_end_pipe() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+  end_pipe().mutex.lock();
+}
+
+void unlock_end_pipe() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+  end_pipe().mutex.unlock();
+}
+
+void close_end_pipe_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+  end_pipe().read_end.reset();
+  end_pipe().write_end.reset();
+  end_pipe().mutex.unlock();
+}
+
+Status make_end_pipe(EndPipe& pipe) MEMSPAN_REQUIRES(pipe.mutex) {
+  static const int failure =
+      pthread_atfork(lock_end_pipe, unlock_end_pipe, close_end_pipe_in_child);
+  if (failure != 0) return Status::from_errno("pthread_atfork", failure);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return Status::from_errno("making a pipe");
+  pipe.read_end.reset(ends[0]);
+  pipe.write_end.reset(ends[1]);
+  return Status::ok();
+}
+
+// "PROCESS (NAME) STATE PARENT ... THREADS ...". A first thread that has ended is a zombie while
+// others run.
+bool is_zombie(pid_t process) {
+  constexpr int kFromStateToThreads = 16;
+  std::ifstream stat(fmt::format("/proc/{}/stat", process));
+  std::string text;
+  std::getline(stat, text);
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  char state = 0;
+  long field = 0;
+  fields >> state;
+  for (int i = 0; i <= kFromStateToThreads; ++i) fields >> field;
+  return state == 'Z' && field <= 1;
+}
+
+}  // namespace
+
+Result<Fd> open_pidfd(pid_t process) {
+  Fd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+  if (!pidfd.is_valid())
+    return Status::from_errno(fmt::format("pidfd_open of process {}", process));
+  return pidfd;
+}
+
+Result<Fd> open_own_end() {
+  if (auto pidfd = open_pidfd(getpid()); pidfd.is_ok()) return pidfd;
+  EndPipe& pipe = end_pipe();
+  MutexLock lock(pipe.mutex);
+  if (!pipe.read_end.is_valid()) MEMSPAN_PASS(make_end_pipe(pipe));
+  Fd end = duplicate(pipe.read_end.get());
+  if (!end.is_valid()) return Status::from_errno("duplicating a descriptor");
+  return end;
+}
+
+bool has_ended(pid_t process) {
+  if (kill(process, 0) != 0 && errno == ESRCH) return true;
+  const auto descriptor = open_pidfd(process);
+  if (!descriptor.is_ok()) return (kill(process, 0) != 0 && errno == ESRCH) || is_zombie(process);
+  pollfd ended{descriptor->get(), POLLIN, 0};
+  return poll(&ended, 1, 0) == 1;  // also of a zombie
+}
+
+ProcessIdentity ProcessIdentity::own() {
+  struct stat info {};
+  const bool is_known = stat("/proc/self/ns/pid", &info) == 0;
+  return {getpid(), is_known ? static_cast<std::int64_t>(info.st_ino) : 0};
+}
+
+bool ProcessIdentity::may_be(pid_t seen) const {
+  const ProcessIdentity here = own();
+  const bool is_comparable = here.pid_namespace != 0 && here.pid_namespace == pid_namespace;
+  return !is_comparable || process == seen;
+}
+
+}  // namespace memspan

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps that the collectives share: moving data to and from members' memory by the routes of a
+// table, combining their elements, and the ways among nodes.
+#pragma once
+
+#include "pgas/collective/collective.h"
+#include "pgas/rma.h"
+
+namespace memspan::pgas {
+
+// Whether dest or source is memory of a device, which only the routes of the program reach. Those
+// of the library itself are cheaper.
+inline bool is_on_device(const Team& team, const void* dest, const void* source) {
+  const World& world = team.world();
+  return world.wants_device() && (world.program_routes().is_on_device(dest, 0) ||
+                                  world.program_routes().is_on_device(source, 0));
+}
+inline const RouteTable& routes_for(const Team& team, const void* dest, const void* source) {
+  return is_on_device(team, dest, source) ? team.world().program_routes() : team.world().routes();
+}
+
+// Writes to `member`'s copy of `dest`. Within this process the ranges may be the same.
+inline Status push(Team& team, const RouteTable& table, int member, void* dest, const void* source,
+                   std::size_t bytes) {
+  if (bytes == 0) return Status::ok();
+  const Route& route = table.route_of(dest, team.peer_of(member));
+  if (member != team.index()) return put(table, route, dest, source, bytes);
+  if (dest == source) return Status::ok();
+  if (!route.is_direct()) return put(table, route, dest, source, bytes);  // memory of a device
+  std::memmove(dest, source, bytes);
+  return Status::ok();
+}
+
+// Reads `member`'s copy of `source`.
+inline Status pull(Team& team, const RouteTable& table, int member, void* dest, const void* source,
+                   std::size_t bytes) {
+  if (bytes == 0) return Status::ok();
+  return get(table, table.route_of(source, team.peer_of(member)), dest, source, bytes);
+}
+
+// Everything pushed so far has arrived once this and a barrier are over.
+inline Status complete_pushes(const RouteTable& table) {
+  return has_links(table) ? quiet_links(table) : Status::ok();
+}
+
+// The i-th member to serve, starting after this one, so that not all members serve the same first.
+inline int member_after(const Team& team, int i) {
+  return (team.index() + i) % team.size();
+}
+
+inline Status push_to_all(Team& team, const RouteTable& table, void* dest, const void* source,
+                          std::size_t bytes) {
+  for (int i = 0; i < team.size(); ++i)
+    MEMSPAN_PASS(push(team, table, member_after(team, i), dest, source, bytes));
+  return Status::ok();
+}
+
+// Combines elements of the first so many members of a team in member order: for reductions (all
+// members) and scans (those up to this one). Three ways to get at them, by size.
+struct PrefixReduction {
+  Team& team;
+  const char* what;
+  const ReductionKernel& kernel;
+  CollectiveKind kind;
+  int members;  // members 0 to members - 1; none give zeros
+
+  // The bytes of as many whole elements as fit; one does (kernels.h).
+  std::size_t whole_elements(std::size_t room) const { return room / kernel.bytes * kernel.bytes; }
+};
+
+// The bytes that the words of a flag carry beside the signature.
+inline constexpr std::size_t kFlagBytes = kSignatureWord * sizeof(std::uint64_t);
+// A piece that stays in the first-level cache.
+inline constexpr std::size_t kPieceBytes = 16 << 10;
+
+// Collective: one barrier, after which all have read `source`, which may be `dest`.
+Status reduce_in_flags(const PrefixReduction& prefix, void* dest, const void* source,
+                       std::size_t bytes);  // up to kFlagBytes
+Status reduce_eagerly(const PrefixReduction& prefix, void* dest, const void* source,
+                      std::size_t bytes);  // up to team.eager_bytes()
+
+// Not collective: reads the members' `source`, which must not change in the call. `dest` is not it.
+Status reduce_sources(const PrefixReduction& prefix, void* dest, const void* source,
+                      std::size_t bytes);  // up to kPieceBytes
+// For these members, in their order.
+Status reduce_sources(const PrefixReduction& all, std::span<const int> members, void* dest,
+                      const void* source, std::size_t bytes);
+
+// The collectives on large data of teams with members on several nodes: inside a node by mapped
+// memory, between nodes by one member of each, so that each byte travels to each node once. Data
+// that fits the eager buffers needs none of this: it travels with the barrier.
+//
+// Every member calls them after a barrier that all have entered.
+
+// Binomial over the nodes, from the root's; then all members copy from their node's holder.
+Status broadcast_among_nodes(Team& team, const char* what, void* dest, const void* source,
+                             std::size_t bytes, int root);
+
+// One member's piece of the result.
+struct Slot {
+  std::size_t offset;  // in dest
+  std::size_t bytes;
+};
+// Writes each member's source to its slot of dest on the near members and on one member of each
+// other node, from which the others copy. `slots` has one for each member.
+Status gather_among_nodes(Team& team, const char* what, std::byte* dest, const void* source,
+                          const std::vector<Slot>& slots);
+
+// Node by node, then by recursive doubling (small) or a ring (large) over the nodes, then all
+// members copy. The order of operands is the same for each element wherever it is computed, so that
+// all members get the same bits. dest may be source.
+Status reduce_among_nodes(const PrefixReduction& all, std::byte* dest, const std::byte* source,
+                          std::size_t bytes);
+
+}  // namespace memspan::pgas
