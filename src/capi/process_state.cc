@@ -14,7 +14,6 @@
 #include "core/mutex.h"
 #include "core/remedy.h"
 #include "memory/budget.h"
-#include "net/host_identity.h"
 #include "observe/trace.h"
 #include "pgas/collective/collective.h"
 #include "pgas/rma.h"

@@ -2,6 +2,7 @@
 #include "core/environment.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <cmath>
@@ -116,6 +117,12 @@ std::string format_size(std::uint64_t bytes) {
   }
   if (unit == 0) return fmt::format("{} B", bytes);
   return fmt::format("{:.{}f} {}", value, value == std::floor(value) ? 0 : 2, kUnits[unit]);
+}
+
+std::string host_name() {
+  char name[256] = "?";
+  gethostname(name, sizeof name - 1);
+  return name;
 }
 
 }  // namespace memspan

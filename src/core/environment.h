@@ -33,6 +33,9 @@ Result<std::size_t> parse_size(std::string_view what, std::string_view text);
 // A whole number with its unit: "20us", "500ms", "2s". At most an hour.
 Result<Duration> parse_time(std::string_view what, std::string_view text);
 
+// As gethostname(2) gives it; "?" when it gives none. For messages, and to look up an address.
+std::string host_name();
+
 // "1.5 GiB", "512 B": for messages.
 std::string format_size(std::uint64_t bytes);
 

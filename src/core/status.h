@@ -114,14 +114,6 @@ class [[nodiscard]] Result {
       return memspan_status_;                                                       \
   } while (false)
 
-// MEMSPAN_PASS_ASSIGN(Fd fd, open_it()): like MEMSPAN_TRY_ASSIGN, for such a failure.
-#define MEMSPAN_PASS_ASSIGN(declaration, expression) \
-  MEMSPAN_PASS_ASSIGN_(MEMSPAN_CONCAT(memspan_result_, __LINE__), declaration, expression)
-#define MEMSPAN_PASS_ASSIGN_(result, declaration, expression) \
-  auto result = (expression);                                 \
-  if (!result.is_ok()) return result.status();                \
-  declaration = std::move(result).value()
-
 // MEMSPAN_TRY_ASSIGN(Fd fd, open_it(), "opening it"): the value of a Result, or return.
 #define MEMSPAN_TRY_ASSIGN(declaration, expression, doing) \
   MEMSPAN_TRY_ASSIGN_(MEMSPAN_CONCAT(memspan_result_, __LINE__), declaration, expression, doing)

@@ -6,6 +6,7 @@
 #include "device/host/guarded_copy.h"
 #include "device/numa.h"
 #include "memory/budget.h"
+#include "net/metrics_server.h"
 #include "store/recipes/rank_recipe.h"
 
 namespace memspan {
@@ -65,7 +66,7 @@ Status Pool::list() {
   MEMSPAN_TRY_ASSIGN(
       listed_,
       ListedMember::list(MemberKind::kPool, fmt::format("{}@{}", options_.name, store.to_string()),
-                         static_cast<int>(rank()), static_cast<int>(ranks())),
+                         static_cast<int>(rank()), static_cast<int>(ranks()), serve_metrics),
       "naming it");
   const std::uint64_t given =
       contribution(RangeKind::kHost).bytes + contribution(RangeKind::kDevice).bytes;

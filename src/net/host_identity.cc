@@ -44,10 +44,4 @@ std::string kernel_identity() {
   return identity;
 }
 
-std::string host_name() {
-  char name[256] = "?";
-  gethostname(name, sizeof name - 1);
-  return name;
-}
-
 }  // namespace memspan

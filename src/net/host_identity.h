@@ -25,7 +25,4 @@ struct Host {
 // abstract Unix sockets, even if MEMSPAN_HOST_ID separates them.
 std::string kernel_identity();
 
-// As gethostname(2) gives it; "?" when it gives none. For messages, and to look up an address.
-std::string host_name();
-
 }  // namespace memspan

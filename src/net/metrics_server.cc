@@ -7,7 +7,9 @@
 #include <deque>
 #include <vector>
 
+#include "core/log.h"
 #include "core/thread.h"
+#include "net/endpoint.h"
 #include "net/socket_address.h"
 
 namespace memspan {
@@ -25,19 +27,6 @@ std::string response(std::string_view status, std::string_view type, std::string
 
 std::string refusal(std::string_view status) {
   return response(status, "text/plain; charset=utf-8", fmt::format("{}\n", status), true);
-}
-
-// The format escapes backslash, quote and end of line.
-std::string escaped(std::string_view value) {
-  std::string result;
-  for (const char letter : value) {
-    if (letter == '\\' || letter == '"') result += '\\';
-    if (letter == '\n')
-      result += "\\n";
-    else
-      result += letter;
-  }
-  return result;
 }
 
 }  // namespace
@@ -153,20 +142,21 @@ const std::string& MetricsServer::text() {
   return text_;
 }
 
-void MetricsText::begin(std::string_view name, Type type, std::string_view help) {
-  name_ = name;
-  text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name,
-                       type == Type::kCounter ? "counter" : "gauge");
-}
-
-void MetricsText::add(Labels labels, double value) {
-  text_ += name_;
-  std::string_view before = "{";
-  for (const auto& [name, text] : labels) {
-    text_ += fmt::format("{}{}=\"{}\"", before, name, escaped(text));
-    before = ",";
-  }
-  text_ += fmt::format("{} {}\n", labels.size() == 0 ? "" : "}", value);
+Result<std::unique_ptr<TextServer>> serve_metrics(std::string_view what, std::string_view place,
+                                                  TextServer::MakeText make_text) {
+  const auto at = Endpoint::parse_place(place);
+  if (!at.is_ok())
+    return Status(Code::kInvalidArgument,
+                  fmt::format("{} is \"{}\": {}; allowed is HOST:PORT, as 127.0.0.1:9464", what,
+                              place, at.status().message()));
+  MEMSPAN_TRY_ASSIGN(auto server, MetricsServer::listen(at->host, at->port, std::move(make_text)),
+                     std::string(what));
+  if (!server->is_loopback())
+    log_line(LogLevel::kWarn,
+             fmt::format(
+                 "{}: any process that can connect to {} can read the metrics, without a password",
+                 what, place));
+  return std::unique_ptr<TextServer>(std::move(server));
 }
 
 }  // namespace memspan

@@ -36,7 +36,7 @@ struct Published {
   // Held while threads take or return slots, or all slots move. Locked after `mutex`.
   Mutex slots;
   std::optional<Pages> pages MEMSPAN_GUARDED_BY(mutex);
-  std::unique_ptr<MetricsServer> metrics MEMSPAN_GUARDED_BY(mutex);
+  std::unique_ptr<TextServer> metrics MEMSPAN_GUARDED_BY(mutex);
   std::unique_ptr<CallTableFile> table MEMSPAN_GUARDED_BY(mutex);
   int listed MEMSPAN_GUARDED_BY(mutex) = 0;
 };
@@ -82,7 +82,7 @@ void unlock_in_parent() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
 void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
   published.pages.reset();
   // Not destroyed: their threads do not exist in the child and may have left them half changed.
-  [[maybe_unused]] static MetricsServer* metrics_of_parent = nullptr;
+  [[maybe_unused]] static TextServer* metrics_of_parent = nullptr;
   [[maybe_unused]] static CallTableFile* table_of_parent = nullptr;
   if (published.metrics != nullptr)
     (metrics_of_parent = published.metrics.release())->forget_in_child();
@@ -133,6 +133,25 @@ void give_slot_back() {
   if (own_thread_counters != nullptr && own_thread_counters != &spilled)
     own_thread_counters->thread.store(0, std::memory_order_relaxed);
   own_thread_counters = &spilled;  // for what its other destructors call
+}
+
+// Null without an address.
+Result<std::unique_ptr<TextServer>> serve_own_metrics(ServeText serve) {
+  const auto place = environment("MEMSPAN_METRICS");
+  if (serve == nullptr || !place || place->empty()) return std::unique_ptr<TextServer>();
+  auto server = serve("MEMSPAN_METRICS", *place, [] {
+    return metrics_of({read_counters(*own_counters(), nanoseconds_of(Clock::now()))});
+  });
+  if (server.is_ok()) {
+    log_line(LogLevel::kInfo, fmt::format("metrics are served at port {}", (*server)->port()));
+    return server;
+  }
+  if (server.code() == Code::kInvalidArgument) return server;
+  log_line(LogLevel::kWarn,
+           fmt::format("no metrics of this process: {}; memspan-top --metrics serves those of all "
+                       "processes of a host",
+                       server.status().message()));
+  return std::unique_ptr<TextServer>();
 }
 
 // The table is written once more when a process ends without leaving its jobs.
@@ -202,8 +221,8 @@ void count_stack_request() {
   if (region != nullptr) region->header.stack_requests.fetch_add(1, std::memory_order_relaxed);
 }
 
-Result<ListedMember> ListedMember::list(MemberKind kind, std::string_view name, int rank,
-                                        int size) {
+Result<ListedMember> ListedMember::list(MemberKind kind, std::string_view name, int rank, int size,
+                                        ServeText serve) {
   MutexLock lock(published.mutex);
   if (the_region.load() == nullptr) {
     MEMSPAN_TRY(map_at(nullptr, 0, -1), "taking memory for the counters");
@@ -216,7 +235,7 @@ Result<ListedMember> ListedMember::list(MemberKind kind, std::string_view name, 
       for (const std::string& line : removed_variables()) log_line(LogLevel::kWarn, line);
     MEMSPAN_TRY_ASSIGN(auto table, CallTableFile::start_if_asked(), "reading the settings");
     MEMSPAN_PASS(read_settings(region, {kind, std::string(name), rank}, table != nullptr));
-    MEMSPAN_TRY_ASSIGN(published.metrics, serve_own_metrics(), "serving metrics");
+    MEMSPAN_TRY_ASSIGN(published.metrics, serve_own_metrics(serve), "serving metrics");
     published.table = std::move(table);
     if (Status status = show(region); !status.is_ok())
       log_line(LogLevel::kWarn,

@@ -17,6 +17,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <memory>
 
 #include "core/clock.h"
 #include "core/cpu.h"
@@ -151,6 +153,11 @@ const CountersRegion* own_counters();
 // Increments CountersHeader::stack_requests. Safe in a signal handler.
 void count_stack_request();
 
+class TextServer;  // metrics.h
+using ServeText = Result<std::unique_ptr<TextServer>> (*)(std::string_view what,
+                                                          std::string_view place,
+                                                          std::function<std::string()> make_text);
+
 // Lists a membership while it lives. The first one of a process reads MEMSPAN_COUNTERS and makes
 // the region visible; the end of the last hides it. Move-only value, any thread.
 class ListedMember {
@@ -158,7 +165,10 @@ class ListedMember {
   ListedMember() = default;  // lists nothing
   // kInvalidArgument for an invalid value of the variable. Lists nothing if the system has no
   // descriptor for the region, or if more than kMostListed are listed.
-  static Result<ListedMember> list(MemberKind kind, std::string_view name, int rank, int size);
+  // `serve` is serve_metrics (net/metrics_server.h): at MEMSPAN_METRICS, such as 127.0.0.1:9464, it
+  // serves the counters until the last one ends. If that address is taken, a warning is logged.
+  static Result<ListedMember> list(MemberKind kind, std::string_view name, int rank, int size,
+                                   ServeText serve = nullptr);
   ListedMember(ListedMember&& other) noexcept;
   ListedMember& operator=(ListedMember&& other) noexcept;
   ~ListedMember();

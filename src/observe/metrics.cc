@@ -7,12 +7,21 @@
 #include <cctype>
 #include <cstring>
 
-#include "core/environment.h"
-#include "core/log.h"
-#include "net/endpoint.h"
-
 namespace memspan {
 namespace {
+
+// The format escapes backslash, quote and end of line.
+std::string escaped(std::string_view value) {
+  std::string result;
+  for (const char letter : value) {
+    if (letter == '\\' || letter == '"') result += '\\';
+    if (letter == '\n')
+      result += "\\n";
+    else
+      result += letter;
+  }
+  return result;
+}
 
 WaitSeen read_wait(const ThreadCounters& thread, std::uint64_t since, std::uint64_t now) {
   char text[sizeof thread.what];
@@ -154,40 +163,20 @@ std::string metrics_of(const std::vector<CountersSeen>& processes) {
   return text.take();
 }
 
-Result<std::unique_ptr<MetricsServer>> serve_metrics(std::string_view what, std::string_view place,
-                                                     MetricsServer::MakeText make_text) {
-  const auto at = Endpoint::parse_place(place);
-  if (!at.is_ok())
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} is \"{}\": {}; allowed is HOST:PORT, as 127.0.0.1:9464", what,
-                              place, at.status().message()));
-  auto server = MetricsServer::listen(at->host, at->port, std::move(make_text));
-  if (!server.is_ok()) return server.status().annotate(std::string(what));
-  if (!(*server)->is_loopback())
-    log_line(LogLevel::kWarn,
-             fmt::format(
-                 "{}: any process that can connect to {} can read the metrics, without a password",
-                 what, place));
-  return server;
+void MetricsText::begin(std::string_view name, Type type, std::string_view help) {
+  name_ = name;
+  text_ += fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name,
+                       type == Type::kCounter ? "counter" : "gauge");
 }
 
-Result<std::unique_ptr<MetricsServer>> serve_own_metrics() {
-  const auto place = environment("MEMSPAN_METRICS");
-  if (!place || place->empty()) return std::unique_ptr<MetricsServer>();
-  auto server = serve_metrics("MEMSPAN_METRICS", *place, [] {
-    const CountersRegion* const own = own_counters();
-    return metrics_of({read_counters(*own, nanoseconds_of(Clock::now()))});
-  });
-  if (server.is_ok()) {
-    log_line(LogLevel::kInfo, fmt::format("metrics are served at port {}", (*server)->port()));
-    return server;
+void MetricsText::add(Labels labels, double value) {
+  text_ += name_;
+  std::string_view before = "{";
+  for (const auto& [name, text] : labels) {
+    text_ += fmt::format("{}{}=\"{}\"", before, name, escaped(text));
+    before = ",";
   }
-  if (server.code() == Code::kInvalidArgument) return server;
-  log_line(LogLevel::kWarn,
-           fmt::format("no metrics of this process: {}; memspan-top --metrics serves those of all "
-                       "processes of a host",
-                       server.status().message()));
-  return std::unique_ptr<MetricsServer>();
+  text_ += fmt::format("{} {}\n", labels.size() == 0 ? "" : "}", value);
 }
 
 }  // namespace memspan

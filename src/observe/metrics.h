@@ -3,9 +3,10 @@
 #pragma once
 
 #include <array>
+#include <functional>
+#include <initializer_list>
 #include <vector>
 
-#include "net/metrics_server.h"
 #include "observe/counters.h"
 
 namespace memspan {
@@ -60,12 +61,33 @@ std::string printable(const char* text, std::size_t room);
 
 std::string metrics_of(const std::vector<CountersSeen>& processes);
 
-// Serves this process's counters at MEMSPAN_METRICS, such as 127.0.0.1:9464; null if it is not set.
-// If the address is taken, it logs a warning and returns null, because the process can continue.
-// kInvalidArgument for an invalid address.
-Result<std::unique_ptr<MetricsServer>> serve_own_metrics();
-// `place` is HOST:PORT or [IPV6]:PORT; `what` names its source in messages.
-Result<std::unique_ptr<MetricsServer>> serve_metrics(std::string_view what, std::string_view place,
-                                                     MetricsServer::MakeText make_text);
+// Builds a text in Prometheus's format 0.0.4, metric by metric.
+class MetricsText {
+ public:
+  enum class Type { kCounter, kGauge };
+  // Call it before the metric's values. `help` is one sentence.
+  void begin(std::string_view name, Type type, std::string_view help);
+  // Adds a value of the last metric. `labels` are pairs of a name and a value, which is any text.
+  using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
+  void add(Labels labels, double value);
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string name_;
+  std::string text_;
+};
+
+// Shows a text to other programs while it lives. net/metrics_server.h serves it over HTTP; it is an
+// interface because observe/ is below net/.
+class TextServer {
+ public:
+  // Makes the text on the server's thread; may block briefly.
+  using MakeText = std::function<std::string()>;
+
+  virtual ~TextServer() = default;
+  // Call in a child of fork() instead of the destructor. Closes the port.
+  virtual void forget_in_child() = 0;
+  virtual std::uint16_t port() const = 0;
+};
 
 }  // namespace memspan

@@ -14,7 +14,6 @@
 #include "core/log.h"
 #include "core/mutex.h"
 #include "core/private_file.h"
-#include "net/host_identity.h"
 
 namespace memspan {
 namespace {

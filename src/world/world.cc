@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "core/environment.h"
 #include "device/choice.h"
+#include "net/metrics_server.h"
 #include "node/event_count.h"
 #include "observe/trace.h"
 
@@ -84,9 +85,10 @@ World::World(Membership membership, std::size_t heap_bytes, CommitMode mode,
 }
 
 Status World::list() {
-  MEMSPAN_TRY_ASSIGN(listed_,
-                     ListedMember::list(MemberKind::kJob, segment().job_name(), rank(), size()),
-                     "listing the job");
+  MEMSPAN_TRY_ASSIGN(
+      listed_,
+      ListedMember::list(MemberKind::kJob, segment().job_name(), rank(), size(), serve_metrics),
+      "listing the job");
   listed_.set_memory(heap_bytes_, 0);
   if (!nodes().is_one()) use_wall_clock_in_trace();
   return Status::ok();

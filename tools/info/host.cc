@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "core/cpu.h"
+#include "core/environment.h"
 #include "info/gather.h"
 #include "memory/control_groups.h"
 #include "net/host_identity.h"

@@ -14,7 +14,6 @@
 #include "info/gather.h"
 #include "info/look_up.h"
 #include "info/route_way.h"
-#include "net/host_identity.h"
 #include "net/own_addresses.h"
 
 namespace memspan::info {

@@ -14,6 +14,7 @@
 
 #include "command_line/print.h"
 #include "core/log.h"
+#include "net/metrics_server.h"
 #include "observe/metrics.h"
 #include "store/server.h"
 #include "store_tool/metrics.h"
@@ -31,9 +32,8 @@ Status write_address(const std::string& path, const std::string& address) {
 }
 
 Status reload(StoreServer& server, const store_tool::Options& options) {
-  auto security = options.security();
-  if (!security.is_ok()) return security.status();
-  return server.reload(*security);
+  MEMSPAN_PASS_ASSIGN(auto security, options.security());
+  return server.reload(security);
 }
 
 Status serve(const store_tool::Options& options) {
@@ -47,12 +47,12 @@ Status serve(const store_tool::Options& options) {
       std::unique_ptr<StoreServer> server,
       StoreServer::listen(options.listen, {.security = std::move(security), .job = options.job}),
       "hosting the store");
-  std::unique_ptr<MetricsServer> metrics;
+  std::unique_ptr<TextServer> metrics;
   if (!options.metrics.empty()) {
-    auto served = serve_metrics("--metrics", options.metrics,
-                                [&server] { return store_tool::metrics_of(*server); });
-    if (!served.is_ok()) return served.status();
-    metrics = std::move(served).value();
+    MEMSPAN_PASS_ASSIGN(auto served, serve_metrics("--metrics", options.metrics, [&server] {
+                          return store_tool::metrics_of(*server);
+                        }));
+    metrics = std::move(served);
   }
   const std::string address = server->endpoint().to_string();
   if (!options.address_file.empty())

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "net/metrics_server.h"
+#include "observe/metrics.h"
 
 namespace memspan::store_tool {
 namespace {

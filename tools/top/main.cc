@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "command_line/print.h"
+#include "net/metrics_server.h"
 #include "observe/metrics.h"
 #include "top/options.h"
 #include "top/print.h"
@@ -114,14 +115,13 @@ Status serve(const std::string& place) {
 }
 
 Status run(int argc, const char* const* argv) {
-  auto options = parse_options(argc, argv);
-  if (!options.is_ok()) return options.status();
-  if (!*options) return Status::ok();
-  if (!(*options)->metrics.empty()) return serve((*options)->metrics);
-  Viewer viewer((*options)->only);
-  if ((*options)->is_once) return run_once(viewer, **options);
-  if ((*options)->is_json) return run_as_stream(viewer, **options);
-  return run_on_terminal(viewer, **options);
+  MEMSPAN_PASS_ASSIGN(auto options, parse_options(argc, argv));
+  if (!options) return Status::ok();
+  if (!options->metrics.empty()) return serve(options->metrics);
+  Viewer viewer(options->only);
+  if (options->is_once) return run_once(viewer, *options);
+  if (options->is_json) return run_as_stream(viewer, *options);
+  return run_on_terminal(viewer, *options);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "net/host_identity.h"
+#include "core/environment.h"
 
 namespace memspan::top {
 namespace {

@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "core/random.h"
 #include "device/host/copy.h"
+#include "net/metrics_server.h"
 
 namespace memspan::transfer {
 namespace {
@@ -243,7 +244,8 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
   std::unique_ptr<Endpoint> made(new Endpoint(std::move(member), std::move(record),
                                               std::move(table), std::move(notifications),
                                               std::move(worker), patience));
-  MEMSPAN_TRY_ASSIGN(made->listed_, ListedMember::list(MemberKind::kEndpoint, normal, 0, 1),
+  MEMSPAN_TRY_ASSIGN(made->listed_,
+                     ListedMember::list(MemberKind::kEndpoint, normal, 0, 1, serve_metrics),
                      "making an endpoint");
   std::vector<Fd> descriptors(2);
   MEMSPAN_TRY_ASSIGN(descriptors[0], made->memory_.pages().duplicate(), "making an endpoint");
