@@ -23,9 +23,8 @@ Result<Device*> chosen_device() {
   const std::string word = chosen_word();
   if (word == kHost) return &host_device();
   if (word == "cuda") {
-    auto device = cuda::open_device();
-    if (!device.is_ok()) return device.status().annotate("MEMSPAN_DEVICE=cuda");
-    return *device;
+    MEMSPAN_TRY_ASSIGN(auto device, cuda::open_device(), "MEMSPAN_DEVICE=cuda");
+    return device;
   }
   return Status(Code::kInvalidArgument,
                 fmt::format("MEMSPAN_DEVICE is \"{}\", allowed are host and cuda", word));

@@ -102,17 +102,16 @@ Status replace_while_held(const WriteHold& hold, std::byte* place, std::size_t b
 }  // namespace
 
 Result<WriteHold> WriteHold::make() {
-  const auto known = known_features();
-  if (!known.is_ok()) return known.status();
-  if ((*known & kShared) == 0)
+  MEMSPAN_PASS_ASSIGN(const auto known, known_features());
+  if ((known & kShared) == 0)
     return not_supported("this kernel's userfaultfd does not protect shared memory (Linux 5.19)");
   Fd faults = open_faults();
   uffdio_api api = {};
   api.api = UFFD_API;
-  api.features = *known & (kShared | kUnpopulated);
+  api.features = known & (kShared | kUnpopulated);
   if (!faults.is_valid() || ioctl(faults.get(), UFFDIO_API, &api) != 0)
     return not_supported(std::strerror(errno));
-  return WriteHold(std::move(faults), (*known & kUnpopulated) == 0);
+  return WriteHold(std::move(faults), (known & kUnpopulated) == 0);
 }
 
 int WriteHold::hold(std::byte* base, std::size_t bytes) const {

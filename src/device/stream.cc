@@ -49,9 +49,8 @@ Status Stream::submit(Work work) {
 
 Status Stream::need_thread() {
   if (thread_) return Status::ok();
-  auto thread = start_thread("a stream", [this] { run(); });
-  if (!thread.is_ok()) return thread.status();
-  thread_ = std::move(thread).value();
+  MEMSPAN_PASS_ASSIGN(auto thread, start_thread("a stream", [this] { run(); }));
+  thread_ = std::move(thread);
   return Status::ok();
 }
 

@@ -60,9 +60,8 @@ Status check_mappings(const Span& span) {
   MEMSPAN_PASS(refused);
   if (seen < span.end)
     return cannot_adopt(fmt::format("nothing is mapped at {:#x} of this process", seen));
-  auto is_locked = has_locked_memory(span.begin, span.end);
-  if (!is_locked.is_ok()) return is_locked.status();
-  if (*is_locked) return cannot_adopt("some of it is locked (mlock), which the new pages were not");
+  MEMSPAN_PASS_ASSIGN(auto is_locked, has_locked_memory(span.begin, span.end));
+  if (is_locked) return cannot_adopt("some of it is locked (mlock), which the new pages were not");
   return Status::ok();
 }
 
@@ -160,10 +159,9 @@ Result<std::vector<Span>> find_in_place(const Pages& pages, const Span& span, st
 }  // namespace
 
 Result<bool> AdoptedMemory::is_in_place() const {
-  auto found = find_in_place(pages_, {begin_, end_}, lead_of(begin_));
-  if (!found.is_ok()) return found.status();
+  MEMSPAN_PASS_ASSIGN(auto found, find_in_place(pages_, {begin_, end_}, lead_of(begin_)));
   std::uint64_t bytes = 0;
-  for (const Span& span : *found) bytes += span.end - span.begin;
+  for (const Span& span : found) bytes += span.end - span.begin;
   return bytes == end_ - begin_;
 }
 

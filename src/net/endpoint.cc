@@ -112,9 +112,8 @@ Result<Endpoint> Endpoint::parse_place(std::string_view text) {
   if (host.find_first_of("[]") != std::string_view::npos) return wrong("the host has a bracket");
   if (host.find_first_of(" \t\r\n") != std::string_view::npos) return wrong("the host has a blank");
   if (host.empty() || host.size() > 253) return wrong("the host must have 1 to 253 characters");
-  auto port = parse_integer("the port", text.substr(colon + 1), 0, 65535);
-  if (!port.is_ok()) return port.status();
-  return Endpoint{std::string(host), static_cast<std::uint16_t>(*port)};
+  MEMSPAN_PASS_ASSIGN(auto port, parse_integer("the port", text.substr(colon + 1), 0, 65535));
+  return Endpoint{std::string(host), static_cast<std::uint16_t>(port)};
 }
 
 std::string Endpoint::to_string() const {

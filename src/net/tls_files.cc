@@ -88,9 +88,9 @@ Result<Secret> key_password(const StoreCertificates& certificates) {
       given.bytes.pop_back();
     return given;
   }
-  auto plain = certificates.decrypt(given.bytes);
-  if (!plain.is_ok()) return plain.status().annotate("decrypting the key's password");
-  return Secret(std::move(plain).value());
+  MEMSPAN_TRY_ASSIGN(auto plain, certificates.decrypt(given.bytes),
+                     "decrypting the key's password");
+  return Secret(std::move(plain));
 }
 
 Status load_key(SSL_CTX* context, const StoreCertificates& certificates) {

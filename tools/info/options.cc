@@ -60,9 +60,8 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv) 
   Asked asked;
   Options options;
   describe(app, asked, options);
-  const auto goes_on = command_line::parse(app, argc, argv);
-  if (!goes_on.is_ok()) return goes_on.status();
-  if (!*goes_on) return std::optional<Options>();
+  MEMSPAN_PASS_ASSIGN(const auto goes_on, command_line::parse(app, argc, argv));
+  if (!goes_on) return std::optional<Options>();
   if (asked.diagnose) options.task = Options::Task::kDiagnose;
   if (asked.routes) options.task = Options::Task::kRoutes;
   if (app.count("--tls") != 0) {

@@ -158,20 +158,18 @@ Findings compare(const SystemFiles& files, const ProcessFacts& from, const Proce
 }
 
 Result<Findings> gather_route(const std::string& from, const std::string& to) {
-  auto one = facts_of(from);
-  if (!one.is_ok()) return one.status();
-  auto other = facts_of(to);
-  if (!other.is_ok()) return other.status();
+  MEMSPAN_PASS_ASSIGN(auto one, facts_of(from));
+  MEMSPAN_PASS_ASSIGN(auto other, facts_of(to));
   // From here to there is what this host knows; between two others it knows nothing.
   const auto is_elsewhere = [](const ProcessFacts& end) {
     return !end.is_process && !end.is_this_host;
   };
-  if (is_elsewhere(*one) && is_elsewhere(*other))
+  if (is_elsewhere(one) && is_elsewhere(other))
     return Status(Code::kInvalidArgument,
                   fmt::format("\"{}\" and \"{}\" are both other hosts; one end has to be a "
                               "process of this host, or this host (localhost)",
                               from, to));
-  return compare(SystemFiles(), *one, *other);
+  return compare(SystemFiles(), one, other);
 }
 
 }  // namespace memspan::info

@@ -136,13 +136,11 @@ Status Agent::start(Guard guard, const std::string& text) {
             Status::from_errno(fmt::format("entering the folder \"{}\"", order.folder)).message()};
   AgentInput::close_own_end();
   if (order.part.host == 0) MEMSPAN_PASS(input_.open());
-  auto job = Job::make(std::move(order.options), std::move(order.part));
-  if (!job.is_ok()) return job.status();
-  job_.emplace(std::move(*job));
+  MEMSPAN_PASS_ASSIGN(auto job, Job::make(std::move(order.options), std::move(order.part)));
+  job_.emplace(std::move(job));
   told_.resize(static_cast<std::size_t>(job_->count()), PeerState::kAbsent);
-  auto executor = LocalExecutor::make(*job_, std::move(guard), loop_);
-  if (!executor.is_ok()) return executor.status();
-  executor_ = std::move(*executor);
+  MEMSPAN_PASS_ASSIGN(auto executor, LocalExecutor::make(*job_, std::move(guard), loop_));
+  executor_ = std::move(executor);
   Status started = executor_->start();
   AgentInput::close_own_end();
   return started;

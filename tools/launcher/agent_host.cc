@@ -47,17 +47,15 @@ std::string describe_shell(const AgentHost& host) {
 
 Status call_agent(AgentHost& host, const Options& options,
                   const std::vector<std::string>& environment, Processes& shells) {
-  const auto words = agent_command(options, host.name);
-  if (!words.is_ok()) return words.status();
-  host.command = fmt::format("{}", fmt::join(*words, " "));
-  const auto file = find_program(words->front(), "");
-  if (!file.is_ok()) return file.status();
+  MEMSPAN_PASS_ASSIGN(const auto words, agent_command(options, host.name));
+  host.command = fmt::format("{}", fmt::join(words, " "));
+  MEMSPAN_PASS_ASSIGN(const auto file, find_program(words.front(), ""));
   auto to = make_pipe();
   auto from = make_pipe();
   if (!to.is_ok() || !from.is_ok()) return to.is_ok() ? from.status() : to.status();
   rlimit open_files{};
   if (getrlimit(RLIMIT_NOFILE, &open_files) != 0) return Status::from_errno("getrlimit");
-  Spawner spawner(*file, *words, "", open_files);
+  Spawner spawner(file, words, "", open_files);
   Start start;
   start.environment = environment;
   start.input = to->reader.get();

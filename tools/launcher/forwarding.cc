@@ -65,11 +65,10 @@ Result<Fd> Forwarding::open_pipe(Stream& stream, const std::string& label) {
 }
 
 Result<Fd> Forwarding::open_terminal(Stream& stream, const std::string& label) {
-  auto reader = open_pseudo_terminal();
-  if (!reader.is_ok()) return reader.status();
-  auto writer = open_terminal_writer(reader->get());
+  MEMSPAN_PASS_ASSIGN(auto reader, open_pseudo_terminal());
+  auto writer = open_terminal_writer(reader.get());
   if (!writer.is_ok()) return writer.status();
-  MEMSPAN_PASS(add_source(stream, label, std::move(*reader)));
+  MEMSPAN_PASS(add_source(stream, label, std::move(reader)));
   return writer;
 }
 

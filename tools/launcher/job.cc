@@ -149,29 +149,25 @@ Result<Job> Job::make(Options options, std::optional<HostPart> part) {
     if (!program.folder.empty() && !is_folder(program.folder))
       return Status(Code::kInvalidArgument,
                     fmt::format("-wdir is \"{}\", which is not a folder", program.folder));
-    auto file = find_program(program.command[0], program.folder);
-    if (!file.is_ok()) return file.status();
-    files.push_back(std::move(*file));
+    MEMSPAN_PASS_ASSIGN(auto file, find_program(program.command[0], program.folder));
+    files.push_back(std::move(file));
   }
   const auto here = part ? options.hosts.begin() + part->host : options.hosts.end();
   const int processes = part ? *here : options.processes();
-  auto cores = choose_cores(options.binding, processes);
-  if (!cores.is_ok()) return cores.status();
-  auto open_files = make_room_for_descriptors(options.label, processes);
-  if (!open_files.is_ok()) return open_files.status();
-  auto nodes = part ? Nodes::make_one(map_of_hosts(options), part->host)
-                    : Nodes::make(options.hosts, processes);
-  if (!nodes.is_ok()) return nodes.status();
-  if (part) nodes->set_secret(part->secret);
+  MEMSPAN_PASS_ASSIGN(auto cores, choose_cores(options.binding, processes));
+  MEMSPAN_PASS_ASSIGN(auto open_files, make_room_for_descriptors(options.label, processes));
+  MEMSPAN_PASS_ASSIGN(auto nodes, part ? Nodes::make_one(map_of_hosts(options), part->host)
+                                       : Nodes::make(options.hosts, processes));
+  if (part) nodes.set_secret(part->secret);
   const Channel channel = choose_channel(options);
-  Job job(std::move(options), channel, std::move(*nodes));
+  Job job(std::move(options), channel, std::move(nodes));
   job.count_ = processes;
   if (part)
     job.first_rank_ =
         std::accumulate(job.options_.hosts.begin(), job.options_.hosts.begin() + part->host, 0);
   if (part) job.store_url_ = part->store_url;
-  job.open_files_ = *open_files;
-  job.cores_ = std::move(*cores);
+  job.open_files_ = open_files;
+  job.cores_ = std::move(cores);
   job.files_ = std::move(files);
   // One for all programs of the job.
   const std::string master = part ? part->master : "127.0.0.1";

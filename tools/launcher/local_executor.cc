@@ -16,10 +16,9 @@ namespace memspan::launcher {
 
 Result<std::unique_ptr<LocalExecutor>> LocalExecutor::make(const Job& job, Guard guard,
                                                            EventLoop& loop) {
-  auto forwarding = Forwarding::make(job.options(), job.channel(), loop);
-  if (!forwarding.is_ok()) return forwarding.status();
+  MEMSPAN_PASS_ASSIGN(auto forwarding, Forwarding::make(job.options(), job.channel(), loop));
   return std::unique_ptr<LocalExecutor>(
-      new LocalExecutor(job, std::move(guard), loop, std::move(*forwarding)));
+      new LocalExecutor(job, std::move(guard), loop, std::move(forwarding)));
 }
 
 LocalExecutor::LocalExecutor(const Job& job, Guard guard, EventLoop& loop,
@@ -49,8 +48,7 @@ Status LocalExecutor::start_one(Spawner& spawner, std::size_t program, int rank)
   Fd errors;
   Start start;
   const int index = index_of(rank);
-  auto socket = store_.open(index);
-  if (!socket.is_ok()) return socket.status();
+  MEMSPAN_PASS_ASSIGN(auto socket, store_.open(index));
   MEMSPAN_TRY(store_watches_[static_cast<std::size_t>(index)].start(
                   loop_, store_.descriptor(index), EPOLLIN,
                   [this, index](std::uint32_t) { serve_store(index); }),
@@ -59,18 +57,17 @@ Status LocalExecutor::start_one(Spawner& spawner, std::size_t program, int rank)
     input.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (!input.is_valid()) return Status::from_errno("opening /dev/null");
   } else if (isatty(STDIN_FILENO) == 1) {
-    auto terminal = TerminalInput::make(input);
-    if (!terminal.is_ok()) return terminal.status();
-    terminal_ = std::move(*terminal);
+    MEMSPAN_PASS_ASSIGN(auto terminal, TerminalInput::make(input));
+    terminal_ = std::move(terminal);
     watch_terminal();
   }
   MEMSPAN_TRY(forwarding_->open(rank, output, errors), "starting a process");
-  start.environment = job_.environment_of(program, rank, socket->get());
+  start.environment = job_.environment_of(program, rank, socket.get());
   start.input = input.get();
   start.output = output.get();
   start.errors = errors.get();
   start.inherited = {job_.nodes().segment_for_children(rank), job_.nodes().heap_for_children(rank),
-                     socket->get()};
+                     socket.get()};
   if (!job_.cores().empty()) start.core = job_.cores()[static_cast<std::size_t>(index)];
   return processes_.start(spawner, rank, start);
 }

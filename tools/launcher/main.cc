@@ -31,42 +31,32 @@ void open_standard_descriptors() {
 
 Result<int> supervise(const Options& options, const Nodes& nodes, const Signals& signals,
                       Executor& executor, EventLoop& loop) {
-  auto supervisor = Supervisor::make(options, nodes, signals, executor, loop);
-  if (!supervisor.is_ok()) return supervisor.status();
-  if (Status status = (*supervisor)->start(); !status.is_ok()) return status;
-  return (*supervisor)->run();
+  MEMSPAN_PASS_ASSIGN(auto supervisor, Supervisor::make(options, nodes, signals, executor, loop));
+  if (Status status = supervisor->start(); !status.is_ok()) return status;
+  return supervisor->run();
 }
 
 Result<int> run_here(Options options, const Signals& signals, EventLoop& loop) {
-  auto job = Job::make(std::move(options));
-  if (!job.is_ok()) return job.status();
-  auto guard = Guard::start();
-  if (!guard.is_ok()) return guard.status();
-  auto executor = LocalExecutor::make(*job, std::move(*guard), loop);
-  if (!executor.is_ok()) return executor.status();
-  return supervise(job->options(), job->nodes(), signals, **executor, loop);
+  MEMSPAN_PASS_ASSIGN(auto job, Job::make(std::move(options)));
+  MEMSPAN_PASS_ASSIGN(auto guard, Guard::start());
+  MEMSPAN_PASS_ASSIGN(auto executor, LocalExecutor::make(job, std::move(guard), loop));
+  return supervise(job.options(), job.nodes(), signals, *executor, loop);
 }
 
 Result<int> run_on_hosts(const Options& options, const Signals& signals, EventLoop& loop) {
-  auto mirror = Nodes::make_one(map_of_hosts(options), 0);
-  if (!mirror.is_ok()) return mirror.status();
-  auto guard = Guard::start();
-  if (!guard.is_ok()) return guard.status();
-  auto executor = RemoteExecutor::make(options, *mirror, std::move(*guard), loop);
-  if (!executor.is_ok()) return executor.status();
-  return supervise(options, *mirror, signals, **executor, loop);
+  MEMSPAN_PASS_ASSIGN(auto mirror, Nodes::make_one(map_of_hosts(options), 0));
+  MEMSPAN_PASS_ASSIGN(auto guard, Guard::start());
+  MEMSPAN_PASS_ASSIGN(auto executor, RemoteExecutor::make(options, mirror, std::move(guard), loop));
+  return supervise(options, mirror, signals, *executor, loop);
 }
 
 Result<int> launch(int argc, const char* const* argv) {
-  auto options = parse_options(argc, argv);
-  if (!options.is_ok()) return options.status();
-  if (!*options) return 0;
-  auto signals = Signals::block();
-  if (!signals.is_ok()) return signals.status();
-  auto loop = EventLoop::without_thread();
-  if (!loop.is_ok()) return loop.status();
-  return (*options)->host_names.empty() ? run_here(std::move(**options), *signals, **loop)
-                                        : run_on_hosts(**options, *signals, **loop);
+  MEMSPAN_PASS_ASSIGN(auto options, parse_options(argc, argv));
+  if (!options) return 0;
+  MEMSPAN_PASS_ASSIGN(auto signals, Signals::block());
+  MEMSPAN_PASS_ASSIGN(auto loop, EventLoop::without_thread());
+  return options->host_names.empty() ? run_here(std::move(*options), signals, *loop)
+                                     : run_on_hosts(*options, signals, *loop);
 }
 
 }  // namespace

@@ -31,9 +31,8 @@ Status not_allowed(const Option& option, std::string_view allowed) {
 }
 
 Status set_processes(const Option& option, Program& program) {
-  auto count = parse_integer(option.typed, *option.value, 1, kMostPeers);
-  if (!count.is_ok()) return count.status();
-  program.processes = static_cast<int>(*count);
+  MEMSPAN_PASS_ASSIGN(auto count, parse_integer(option.typed, *option.value, 1, kMostPeers));
+  program.processes = static_cast<int>(count);
   return Status::ok();
 }
 
@@ -76,10 +75,9 @@ constexpr const char* kHostsVariable = "MEMSPAN_SIMULATE_HOSTS";
 Status spread_over_hosts(Options& options) {
   std::vector<int>& hosts = options.hosts;
   const int processes = options.processes();
-  const auto wanted = environment_integer(kHostsVariable, 1, kMostPeers);
-  if (!wanted.is_ok()) return wanted.status();
-  if (hosts.empty() && *wanted)
-    hosts.push_back(static_cast<int>(std::min<std::int64_t>(**wanted, processes)));
+  MEMSPAN_PASS_ASSIGN(const auto wanted, environment_integer(kHostsVariable, 1, kMostPeers));
+  if (hosts.empty() && wanted)
+    hosts.push_back(static_cast<int>(std::min<std::int64_t>(*wanted, processes)));
   if (hosts.size() == 1) {
     const int count = hosts[0];
     if (count > processes)
@@ -105,11 +103,10 @@ Status place_on_hosts(const HostList& list, Options& options) {
     return invalid("--simulate-hosts and a list of hosts exclude each other");
   const auto is_own = [](const HostSlots& host) { return is_this_host(host.name); };
   if (std::all_of(list.begin(), list.end(), is_own)) return Status::ok();
-  const auto placed = place(list, options.processes());
-  if (!placed.is_ok()) return placed.status();
+  MEMSPAN_PASS_ASSIGN(const auto placed, place(list, options.processes()));
   for (std::size_t i = 0; i < list.size(); ++i) {
-    if ((*placed)[i] == 0) continue;
-    options.hosts.push_back((*placed)[i]);
+    if ((placed)[i] == 0) continue;
+    options.hosts.push_back((placed)[i]);
     options.host_names.push_back(list[i].name);
   }
   if (options.hosts.size() > 1 || !is_own({options.host_names[0]})) return Status::ok();
@@ -206,15 +203,14 @@ Result<Asked> take_options(Words& words, Program& program, Options& options, Hos
     words.take();
     is_last = word == "--";
     if (is_last) break;
-    auto option = recognise_option(word);
-    if (!option.is_ok()) return option.status();
-    if (option->meaning == Meaning::kHelp) return Asked::kHelp;
-    if (option->meaning == Meaning::kVersion) return Asked::kVersion;
-    if (option->takes_value && !option->value) {
-      if (words.is_empty()) return invalid(fmt::format("{} needs a value", option->typed));
-      option->value = words.take();
+    MEMSPAN_PASS_ASSIGN(auto option, recognise_option(word));
+    if (option.meaning == Meaning::kHelp) return Asked::kHelp;
+    if (option.meaning == Meaning::kVersion) return Asked::kVersion;
+    if (option.takes_value && !option.value) {
+      if (words.is_empty()) return invalid(fmt::format("{} needs a value", option.typed));
+      option.value = words.take();
     }
-    MEMSPAN_PASS(apply(*option, program, options, hosts));
+    MEMSPAN_PASS(apply(option, program, options, hosts));
   }
   return Asked::kJob;
 }
@@ -261,10 +257,9 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv) 
   HostList hosts;
   Words words{argv + 1, argv + argc};
   do {
-    auto asked = take_program(words, options, hosts);
-    if (!asked.is_ok()) return asked.status();
-    if (*asked == Asked::kJob) continue;
-    if (*asked == Asked::kHelp)
+    MEMSPAN_PASS_ASSIGN(auto asked, take_program(words, options, hosts));
+    if (asked == Asked::kJob) continue;
+    if (asked == Asked::kHelp)
       fmt::print("{}", help_text());
     else
       std::puts("oshrun (memspan) " MEMSPAN_VERSION);

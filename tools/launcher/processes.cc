@@ -33,10 +33,9 @@ Processes::~Processes() {
 }
 
 Status Processes::start(Spawner& spawner, int rank, const Start& start) {
-  auto pid = spawner.spawn(start);
-  if (!pid.is_ok()) return pid.status();
-  ranks_.emplace(*pid, rank);
-  guard_.add(*pid);
+  MEMSPAN_PASS_ASSIGN(auto pid, spawner.spawn(start));
+  ranks_.emplace(pid, rank);
+  guard_.add(pid);
   return Status::ok();
 }
 

@@ -39,10 +39,9 @@ std::vector<std::string> own_environment() {
 Result<std::unique_ptr<RemoteExecutor>> RemoteExecutor::make(const Options& options,
                                                              const Nodes& mirror, Guard guard,
                                                              EventLoop& loop) {
-  const auto limits = AgentLimits::from_environment();
-  if (!limits.is_ok()) return limits.status();
+  MEMSPAN_PASS_ASSIGN(const auto limits, AgentLimits::from_environment());
   return std::unique_ptr<RemoteExecutor>(
-      new RemoteExecutor(options, mirror, std::move(guard), loop, *limits));
+      new RemoteExecutor(options, mirror, std::move(guard), loop, limits));
 }
 
 RemoteExecutor::RemoteExecutor(const Options& options, const Nodes& mirror, Guard guard,

@@ -191,15 +191,15 @@ Status run(const Options& options, const std::string& command, const char* launc
                              saved->one_host));
   }
   if (launcher == nullptr) MEMSPAN_PASS(check_outputs(options));
-  auto measured = launcher == nullptr ? measure(options, command, saved)
-                                      : measure_in_job(options, command, saved, launcher);
-  if (!measured.is_ok()) return measured.status();
-  if (!measured->has_value()) return Status::ok();
+  MEMSPAN_PASS_ASSIGN(auto measured, launcher == nullptr
+                                         ? measure(options, command, saved)
+                                         : measure_in_job(options, command, saved, launcher));
+  if (!measured.has_value()) return Status::ok();
   if (saved) {
-    auto ratios = compare((*measured)->here, *saved, Pairing::kSaved);
-    (*measured)->compared = Compared{std::move(*saved), Pairing::kSaved, std::move(ratios)};
+    auto ratios = compare(measured->here, *saved, Pairing::kSaved);
+    measured->compared = Compared{std::move(*saved), Pairing::kSaved, std::move(ratios)};
   }
-  return write_all(options, **measured);
+  return write_all(options, *measured);
 }
 
 }  // namespace

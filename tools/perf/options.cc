@@ -121,24 +121,21 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv,
   Texts texts;
   Options options;
   describe(app, texts, options);
-  const auto goes_on = command_line::parse(app, argc, argv);
-  if (!goes_on.is_ok()) return goes_on.status();
-  if (!*goes_on) return std::optional<Options>();
+  MEMSPAN_PASS_ASSIGN(const auto goes_on, command_line::parse(app, argc, argv));
+  if (!goes_on) return std::optional<Options>();
   if (!options.worker.empty()) return std::optional<Options>(std::move(options));
   const bool is_list = std::erase(texts.tests, "list") != 0;
   if (is_list && texts.tests.empty()) texts.tests = {"all"};
   if (texts.tests.empty())
     return wrong("no test is named; memspan-perf list prints them, \"all\" are all of them");
-  auto tests = choose_tests(texts.tests);
-  if (!tests.is_ok()) return tests.status();
+  MEMSPAN_PASS_ASSIGN(auto tests, choose_tests(texts.tests));
   if (is_list) {
-    MEMSPAN_PASS(command_line::print_all(list_text(*tests)));
+    MEMSPAN_PASS(command_line::print_all(list_text(tests)));
     return std::optional<Options>();
   }
-  options.plan.tests = *tests;
-  auto sizes = parse_sizes(texts.sizes);
-  if (!sizes.is_ok()) return sizes.status();
-  options.plan.sizes = *sizes;
+  options.plan.tests = tests;
+  MEMSPAN_PASS_ASSIGN(auto sizes, parse_sizes(texts.sizes));
+  options.plan.sizes = sizes;
   if (options.job.pes < 2 || options.job.pes > kMostPes)
     return wrong(fmt::format("-n {}: a measurement needs 2 PEs at least, and {} at most",
                              options.job.pes, kMostPes));

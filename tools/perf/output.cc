@@ -63,9 +63,8 @@ Result<bool> run_converter(std::vector<std::string> words) {
 }
 
 Status convert(const std::string& svg, const std::string& png) {
-  const auto is_written = run_converter({"--zoom=2", "--output", png, svg});
-  if (!is_written.is_ok()) return is_written.status();
-  if (*is_written) return Status::ok();
+  MEMSPAN_PASS_ASSIGN(const auto is_written, run_converter({"--zoom=2", "--output", png, svg}));
+  if (is_written) return Status::ok();
   return {Code::kUnavailable, fmt::format("rsvg-convert could not write \"{}\"", png)};
 }
 

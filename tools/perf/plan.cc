@@ -29,10 +29,8 @@ Result<std::size_t> size_of(std::string_view whole, std::string_view text) {
 
 Result<std::vector<std::size_t>> range(std::string_view whole,
                                        const std::vector<std::string_view>& parts) {
-  const auto first = size_of(whole, parts[0]);
-  if (!first.is_ok()) return first.status();
-  const auto last = size_of(whole, parts[1]);
-  if (!last.is_ok()) return last.status();
+  MEMSPAN_PASS_ASSIGN(const auto first, size_of(whole, parts[0]));
+  MEMSPAN_PASS_ASSIGN(const auto last, size_of(whole, parts[1]));
   std::size_t factor = 2;
   if (parts.size() == 3) {
     const auto given = parse_integer("--sizes", parts[2], 2, 1024);
@@ -40,9 +38,9 @@ Result<std::vector<std::size_t>> range(std::string_view whole,
       return wrong(whole, fmt::format("\"{}\" is not a factor of 2 to 1024", parts[2]));
     factor = static_cast<std::size_t>(*given);
   }
-  if (*first > *last) return wrong(whole, "the first is larger than the last");
+  if (first > last) return wrong(whole, "the first is larger than the last");
   std::vector<std::size_t> sizes;
-  for (std::size_t bytes = *first; bytes <= *last; bytes *= factor) sizes.push_back(bytes);
+  for (std::size_t bytes = first; bytes <= last; bytes *= factor) sizes.push_back(bytes);
   return sizes;
 }
 
@@ -54,9 +52,8 @@ Result<std::vector<std::size_t>> parse_sizes(std::string_view text) {
   if (colons.size() > 1) return range(text, colons);
   std::vector<std::size_t> sizes;
   for (const std::string_view part : split(text, ',')) {
-    const auto bytes = size_of(text, part);
-    if (!bytes.is_ok()) return bytes.status();
-    sizes.push_back(*bytes);
+    MEMSPAN_PASS_ASSIGN(const auto bytes, size_of(text, part));
+    sizes.push_back(bytes);
   }
   if (sizes.size() > kMostSizes) return wrong(text, "there are more than 64");
   std::sort(sizes.begin(), sizes.end());

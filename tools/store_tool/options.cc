@@ -47,12 +47,10 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv) 
   std::string listen = "tcp://127.0.0.1:0";
   Options options;
   describe(app, listen, options);
-  const auto goes_on = command_line::parse(app, argc, argv);
-  if (!goes_on.is_ok()) return goes_on.status();
-  if (!*goes_on) return std::optional<Options>();
-  auto endpoint = Endpoint::parse(listen);
-  if (!endpoint.is_ok()) return endpoint.status().annotate("--listen");
-  options.listen = std::move(endpoint).value();
+  MEMSPAN_PASS_ASSIGN(const auto goes_on, command_line::parse(app, argc, argv));
+  if (!goes_on) return std::optional<Options>();
+  MEMSPAN_TRY_ASSIGN(auto endpoint, Endpoint::parse(listen), "--listen");
+  options.listen = std::move(endpoint);
   return std::optional<Options>(std::move(options));
 }
 

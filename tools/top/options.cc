@@ -76,9 +76,8 @@ Result<std::optional<Options>> parse_options(int argc, const char* const* argv) 
   Typed typed;
   Options options;
   describe(app, typed, options);
-  const auto goes_on = command_line::parse(app, argc, argv);
-  if (!goes_on.is_ok()) return goes_on.status();
-  if (!*goes_on) return std::optional<Options>();
+  MEMSPAN_PASS_ASSIGN(const auto goes_on, command_line::parse(app, argc, argv));
+  if (!goes_on) return std::optional<Options>();
   MEMSPAN_PASS(check(typed, options));
   return std::optional<Options>(std::move(options));
 }

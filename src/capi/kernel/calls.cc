@@ -73,9 +73,8 @@ Result<TeamShape> some_of(const char* call, const Team& team, const std::uint32_
 }
 Status barrier_some(const char* call, const Team& team, const std::uint32_t* members,
                     std::uint32_t count) {
-  auto shape = some_of(call, team, members, count);
-  if (!shape.is_ok()) return shape.status();
-  const auto some = Team::local(*process_state.local_teams, *shape);
+  MEMSPAN_PASS_ASSIGN(auto shape, some_of(call, team, members, count));
+  const auto some = Team::local(*process_state.local_teams, shape);
   return capi::barrier(call, *some);
 }
 

@@ -42,13 +42,11 @@ class CudaDevice final : public memspan::Device {
 
   Result<std::shared_ptr<std::byte>> allocate_mapped(std::size_t bytes, const char*) override {
     release_reached();
-    auto allocation = cuda::allocate(device_, bytes);
-    if (!allocation.is_ok()) return allocation.status();
-    const std::size_t whole = (*allocation)->bytes();
-    auto made = reserve(device_, whole);
-    if (!made.is_ok()) return made.status();
-    MEMSPAN_PASS((*made)->map(0, **allocation, whole));
-    const std::shared_ptr<DeviceRange> range(std::move(made).value());
+    MEMSPAN_PASS_ASSIGN(auto allocation, cuda::allocate(device_, bytes));
+    const std::size_t whole = allocation->bytes();
+    MEMSPAN_PASS_ASSIGN(auto made, reserve(device_, whole));
+    MEMSPAN_PASS(made->map(0, *allocation, whole));
+    const std::shared_ptr<DeviceRange> range(std::move(made));
     MutexLock lock(mutex_);
     // A released range may have had these addresses.
     std::erase_if(mapped_, [](const auto& entry) { return entry.second.range.expired(); });

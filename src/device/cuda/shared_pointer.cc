@@ -156,9 +156,8 @@ Result<SharedPointer> share_mapping(const Device& device, DevicePtr pointer, std
                                 bytes, pointer, done));
     if (!mapping.is_ok()) return mapping.status();
     if (done == 0) offset = pointer - mapping->base;
-    auto descriptor = share_one(device, *mapping);
-    if (!descriptor.is_ok()) return descriptor.status();
-    shared.descriptors.push_back(std::move(descriptor).value());
+    MEMSPAN_PASS_ASSIGN(auto descriptor, share_one(device, *mapping));
+    shared.descriptors.push_back(std::move(descriptor));
     sizes.u64(mapping->bytes);
     done = mapping->base + mapping->bytes - pointer;
   }
@@ -183,16 +182,14 @@ Result<OpenedPointer> open_mapping(const Device& device, SharedPointer shared) {
   }
   if (!reader.is_finished() || offset > all || bytes == 0 || bytes > all - offset)
     return not_shared_memory();
-  auto range = reserve(device, all);
-  if (!range.is_ok()) return range.status();
+  MEMSPAN_PASS_ASSIGN(auto range, reserve(device, all));
   std::size_t at = 0;
   for (std::size_t i = 0; i < sizes.size(); at += sizes[i++]) {
-    auto allocation = adopt(device, std::move(shared.descriptors[i]));
-    if (!allocation.is_ok()) return allocation.status();
-    MEMSPAN_PASS((*range)->map(at, **allocation, sizes[i]));  // the mapping keeps the memory
+    MEMSPAN_PASS_ASSIGN(auto allocation, adopt(device, std::move(shared.descriptors[i])));
+    MEMSPAN_PASS(range->map(at, *allocation, sizes[i]));  // the mapping keeps the memory
   }
   // The last owner unmaps it. Owners: copies, and the caller that keeps it open.
-  const std::shared_ptr<DeviceRange> owner(std::move(range).value());
+  const std::shared_ptr<DeviceRange> owner(std::move(range));
   return OpenedPointer{std::shared_ptr<std::byte>(owner, owner->base() + offset), bytes};
 }
 
@@ -263,13 +260,12 @@ Result<OpenedPointer> open_of_pool(const Device& device, const SharedPointer& sh
   PoolPointer named;
   if (!read_text(shared.text, offset, named) || shared.descriptors.size() != 1)
     return not_shared_memory();
-  auto pool = import_pool(device, shared.descriptors.front());
-  if (!pool.is_ok()) return pool.status();
+  MEMSPAN_PASS_ASSIGN(auto pool, import_pool(device, shared.descriptors.front()));
   DevicePtr base = 0;
   MEMSPAN_PASS(from_cuda("opening memory of another process",
-                         device.functions->pool_import_pointer(&base, pool->get(), &named)));
+                         device.functions->pool_import_pointer(&base, pool.get(), &named)));
   return opened_at(device, base, offset,
-                   [base, held = *pool](const Functions& cuda) { cuda.memory_free(base); });
+                   [base, held = pool](const Functions& cuda) { cuda.memory_free(base); });
 }
 
 // ----

@@ -12,9 +12,8 @@ class HostDevice final : public Device {
   bool is_host() const override { return true; }
 
   Result<std::unique_ptr<DeviceRange>> reserve_at(std::size_t bytes, void* wanted) override {
-    auto made = Reservation::make_at(bytes, wanted);
-    if (!made.is_ok()) return made.status();
-    return std::unique_ptr<DeviceRange>(new HostRange(std::move(made).value()));
+    MEMSPAN_PASS_ASSIGN(auto made, Reservation::make_at(bytes, wanted));
+    return std::unique_ptr<DeviceRange>(new HostRange(std::move(made)));
   }
   Result<std::unique_ptr<DeviceMemory>> allocate(std::size_t bytes, const char* label) override {
     return memory_of(Pages::create(bytes, label));

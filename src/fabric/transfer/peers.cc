@@ -123,11 +123,11 @@ Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name, Waiting wai
                               "reach the other kind, or BOTH",
                               record.name, role_name(record.role), role_name(role_)));
   const bool is_own = record.who == member_->identity();
-  const auto transport = is_own ? Result<std::string_view>("cma")
-                                : member_->choose_transport(record.who, {"cma", "message"});
-  if (!transport.is_ok())
-    return transport.status().annotate(fmt::format("reaching endpoint {}", name));
-  const auto attach_to = *transport == "cma" ? attach_near : attach_remote;
+  MEMSPAN_TRY_ASSIGN(const auto transport,
+                     is_own ? Result<std::string_view>("cma")
+                            : member_->choose_transport(record.who, {"cma", "message"}),
+                     fmt::format("reaching endpoint {}", name));
+  const auto attach_to = transport == "cma" ? attach_near : attach_remote;
   auto peer = attach_to(
       member_, record, [down = on_peer_down_, name] { (*down)(name); }, deadline);
   if (!peer.is_ok()) return peer;

@@ -231,11 +231,10 @@ Result<std::shared_ptr<Peer>> attach_remote(std::shared_ptr<Member> member, Endp
     if (now.is_ok() && now->generation == record.generation) return Status::ok();
     return Status(Code::kPeerLost, "it has left the store");
   };
-  auto remote = member->remote_peer(record.who, check_presence, deadline);
-  if (!remote.is_ok())
-    return remote.status().annotate(fmt::format("reaching endpoint {}", record.name));
+  MEMSPAN_TRY_ASSIGN(auto remote, member->remote_peer(record.who, check_presence, deadline),
+                     fmt::format("reaching endpoint {}", record.name));
   return std::shared_ptr<Peer>(new RemoteEndpoint(std::move(member), std::move(record),
-                                                  std::move(remote).value(), std::move(ended)));
+                                                  std::move(remote), std::move(ended)));
 }
 
 }  // namespace memspan::transfer

@@ -329,16 +329,15 @@ Status Endpoint::submit(Direction direction, std::string_view peer, const Pieces
 Status Endpoint::transfer(Direction direction, std::string_view peer, const Pieces& pieces,
                           Ends ends) {
   const EndsWith ends_early(is_ending_, kDestroyed);
-  auto found = peers_->find(peer);
-  if (!found.is_ok()) return found.status();
-  CopyEngine engine(**found, direction, pieces, Cursor{},
-                    ends == Ends::kAny ? (*found)->device() : nullptr);
+  MEMSPAN_PASS_ASSIGN(auto found, peers_->find(peer));
+  CopyEngine engine(*found, direction, pieces, Cursor{},
+                    ends == Ends::kAny ? found->device() : nullptr);
   Status status = engine.move_all();
   if (!status.is_ok() && is_ending_.load(std::memory_order_acquire))
     return {Code::kUnavailable, kDestroyed};
   if (!engine.is_refused()) [[likely]]
     return status;
-  return wait_for_registration(**found, engine, std::move(status));
+  return wait_for_registration(*found, engine, std::move(status));
 }
 
 // The peer does not report registrations, so this polls.

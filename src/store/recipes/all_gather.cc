@@ -16,9 +16,9 @@ Result<std::vector<std::string>> allgather(KeyValueStore& store, std::string_vie
   // Any number of single callers may use one name at the same time.
   if (size == 1) return std::vector<std::string>{std::string(mine)};
   EpochCall call(store, EpochKind::kAllgather, name, rank, size, deadline, alive);
-  auto decision = call.run(new_nonce(), mine);
-  if (!decision.is_ok()) return decision.status().annotate(fmt::format("all-gather \"{}\"", name));
-  return std::move(decision->parts);
+  MEMSPAN_TRY_ASSIGN(auto decision, call.run(new_nonce(), mine),
+                     fmt::format("all-gather \"{}\"", name));
+  return std::move(decision.parts);
 }
 
 Status leave_allgather(KeyValueStore& store, std::string_view name, Deadline deadline) {
