@@ -15,7 +15,7 @@ namespace memspan {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x64726f6270736d6d;
-constexpr std::uint32_t kVersion = 7;
+constexpr std::uint32_t kVersion = 8;
 
 Status not_a_segment(const char* why) {
   return {Code::kInvalidArgument,

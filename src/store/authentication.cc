@@ -70,8 +70,7 @@ void StoreAuthentication::trust(std::shared_ptr<const TlsContext> tls, SessionId
 }
 
 Status StoreAuthentication::check(SessionId from, const StoreHello& hello,
-                                  const ByteChannel& stream, std::uint64_t epoch,
-                                  StoreState::Member& member) const {
+                                  const ByteChannel& stream, StoreState::Member& member) const {
   if (tls_ != nullptr && from < trusted_since_)
     if (Status status = tls_->accepts(stream); !status.is_ok())
       return {Code::kAuth, "the certificate is not good any more: " + status.message()};
@@ -92,8 +91,6 @@ Status StoreAuthentication::check(SessionId from, const StoreHello& hello,
   if (!job_.empty() && !hello.job.empty() && hello.job != job_)
     return {Code::kInvalidArgument,
             fmt::format("this store serves the job \"{}\", not \"{}\"", job_, hello.job)};
-  if (hello.epoch != 0 && hello.epoch != epoch)
-    return {Code::kStale, "this is another store than before"};
   return Status::ok();
 }
 

@@ -38,7 +38,7 @@ class StoreAuthentication {
 
   // Checks whether the member may join. Fills in the fields that its certificate names.
   Status check(SessionId from, const StoreHello& hello, const ByteChannel& stream,
-               std::uint64_t epoch, StoreState::Member& member) const;
+               StoreState::Member& member) const;
   // Ok if the store may show the certificate of `tls`. Thread-safe.
   Status check_own(const TlsContext& tls) const;
   // Uses `tls` from now on. Sessions before `first` did their handshakes with the previous one.

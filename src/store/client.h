@@ -44,7 +44,7 @@ class StoreClient final : public KeyValueStore, public RankService {
  public:
   // Connects, and retries until the deadline while no process listens; kTimeout then names the
   // endpoint and the last reason. The client is connected only after it has read the server's
-  // welcome. kAuth (no mutual trust, or only one side uses TLS), kStale (another epoch),
+  // welcome. kAuth (no mutual trust, or only one side uses TLS),
   // kNotSupported and kInvalidArgument are not retried. kNotSupported means that nothing protects a
   // connection to another host, or that the server speaks another version. Each attempt tries all
   // addresses in order.

@@ -33,22 +33,17 @@ class Delivering {
   bool& is_on_;
 };
 
-std::uint64_t random_epoch() {
-  return random_number() | 1;  // 0 means any
-}
-
 // Members know each other by session numbers, even after they lost the store (ReconnectingStore).
 // So the next store at the same address must use other numbers.
 SessionId random_first_session() {
   constexpr SessionId kMost = SessionId{1} << 30;
-  return random_epoch() % kMost + 1;
+  return random_number() % kMost + 1;
 }
 
 }  // namespace
 
 StoreServer::StoreServer(StoreAuthentication authentication, StoreServerOptions options)
     : options_(std::move(options)),
-      epoch_(random_epoch()),
       authentication_(std::move(authentication)),
       kind_(authentication_.kind()),
       secret_(authentication_.secret()),
@@ -258,10 +253,10 @@ void StoreServer::add(SessionId id, std::unique_ptr<ByteChannel> stream) {
 
 StoreWelcome StoreServer::greet(SessionId from, const StoreHello& hello,
                                 const ByteChannel& stream) {
-  StoreWelcome welcome{.epoch = epoch_, .session = from};
+  StoreWelcome welcome{.session = from};
   StoreState::Member member{.name = hello.member};
   if (hello.silence_ms != 0) member.silence = std::chrono::milliseconds(hello.silence_ms);
-  if (Status status = authentication_.check(from, hello, stream, epoch_, member); !status.is_ok()) {
+  if (Status status = authentication_.check(from, hello, stream, member); !status.is_ok()) {
     welcome.code = status.code();
     welcome.message = status.message();
     return welcome;

@@ -110,7 +110,6 @@ class StoreServer final : public StoreSession::Owner {
   void warn_limited(const std::string& about);
 
   const StoreServerOptions options_;
-  const std::uint64_t epoch_;
   std::shared_ptr<EventLoop> loop_;
   Endpoint endpoint_;
   StoreAuthentication authentication_;

@@ -92,14 +92,13 @@ std::string encode(const StoreHello& hello) {
   const auto part = [](std::string_view text) { return text.substr(0, kMaxMemberBytes); };
   FieldWriter writer;
   writer(kNoLength, kMagic, hello.version, part(hello.release), part(hello.member), part(hello.job),
-         hello.rank, hello.silence_ms, hello.epoch);
+         hello.rank, hello.silence_ms);
   return finish_frame(std::move(writer));
 }
 
 std::string encode(const StoreWelcome& welcome) {
   FieldWriter writer;
-  writer(kNoLength, kMagic, welcome.version, welcome.code, welcome.message, welcome.epoch,
-         welcome.session);
+  writer(kNoLength, kMagic, welcome.version, welcome.code, welcome.message, welcome.session);
   return finish_frame(std::move(writer));
 }
 
@@ -141,7 +140,7 @@ Result<StoreHello> decode_hello(std::string_view body) {
   reader(hello.release, hello.member);
   if (!reader.is_ok()) return malformed("hello");
   if (hello.version != kStoreProtocolVersion) return hello;
-  reader(hello.job, hello.rank, hello.silence_ms, hello.epoch);
+  reader(hello.job, hello.rank, hello.silence_ms);
   if (!reader.is_finished() || hello.release.size() > kMaxMemberBytes ||
       hello.member.size() > kMaxMemberBytes || hello.job.size() > kMaxMemberBytes ||
       hello.rank < -1)
@@ -157,7 +156,7 @@ Result<StoreWelcome> decode_welcome(std::string_view body) {
   if (magic != kMagic) return malformed("welcome: not a memspan store");
   if (!reader.is_ok()) return malformed("welcome");
   if (welcome.version != kStoreProtocolVersion) return welcome;
-  reader(welcome.epoch, welcome.session);
+  reader(welcome.session);
   if (!reader.is_finished()) return malformed("welcome");
   return welcome;
 }

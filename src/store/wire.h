@@ -29,9 +29,9 @@ inline constexpr std::uint32_t kNoTimeout = 0xffffffff;
 // No request has this id.
 inline constexpr std::uint64_t kFarewellId = 0;
 // Changes with every change of the messages, of `Code` or of `StoreOperation`.
-inline constexpr std::uint32_t kStoreProtocolVersion = 4;
+inline constexpr std::uint32_t kStoreProtocolVersion = 5;
 
-// The numbers are part of the protocol; 4, 5 and 8 are of operations that no member needs any more.
+// The numbers are part of the protocol.
 enum class StoreOperation : std::uint8_t {
   kSet = 1,
   kGet = 2,
@@ -140,7 +140,6 @@ struct StoreHello {
   std::string job = {};                   // empty: any
   std::int32_t rank = -1;                 // -1: none is claimed
   std::uint32_t silence_ms = 0;           // dead after this silence; 0: only by a lost connection
-  std::uint64_t epoch = 0;                // of the expected store; 0: any
 };
 
 // The first frame of a server. Any code but kOk: the server refuses and closes.
@@ -148,7 +147,6 @@ struct StoreWelcome {
   std::uint32_t version = kStoreProtocolVersion;
   Code code = Code::kOk;
   std::string message = {};
-  std::uint64_t epoch = 0;  // another epoch is another store, without this one's keys
   SessionId session = 0;
 };
 

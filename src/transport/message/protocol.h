@@ -77,7 +77,7 @@ struct Frame {
 inline constexpr std::size_t kFrameBytes = 64;
 inline constexpr std::size_t kSealOffset = 56;
 static_assert(sizeof(Frame) == kSealOffset && std::is_trivially_copyable_v<Frame>);
-inline constexpr std::uint32_t kProtocolVersion = 6;
+inline constexpr std::uint32_t kProtocolVersion = 7;
 // Larger puts and gets are several frames, so that an answer's copy is bounded.
 inline constexpr std::uint32_t kMostPayload = 1 << 20;
 inline constexpr std::uint32_t kMostMessage = 1 << 20;

@@ -377,7 +377,6 @@ TEST_P(HostileTest, AGreetingThatDoesNotFitIsToldWhy) {
     const char* reason;
   };
   const Case cases[] = {
-      {{.member = "x", .epoch = 12345}, Code::kStale, "another store than before"},
       {{.member = "x", .job = "test"}, Code::kInvalidArgument, "serves the job \"train\""},
       {{.version = 99, .release = "9.9.9", .member = "x"},
        Code::kNotSupported,

@@ -180,7 +180,7 @@ TEST(StoreLivenessTest, AStoreThatIsSilentForTooLongIsLost) {
   ASSERT_EQ(::poll(&ready, 1, soon().remaining_poll_ms()), 1);
   RawPeer store(Fd(::accept(listener->socket.get(), nullptr, nullptr)));
   EXPECT_EQ(decode_hello(store.receive())->silence_ms, 100U);
-  store.send(encode(StoreWelcome{.epoch = 1, .session = 1}));
+  store.send(encode(StoreWelcome{.session = 1}));
   auto client = connecting.get();
   ASSERT_TRUE(client.is_ok()) << client.status().to_string();
   const auto begin = Clock::now();

@@ -55,7 +55,7 @@ class StoreSessionTest : public testing::Test, public StoreSession::Owner {
     ours_ = std::move(ends.second);
   }
   StoreWelcome greet(SessionId from, const StoreHello& hello, const ByteChannel&) override {
-    if (hello.member != "an enemy") return {.epoch = 7, .session = from};
+    if (hello.member != "an enemy") return {.session = from};
     return {.code = Code::kAuth, .message = "no enemies"};
   }
   void spoke(SessionId) override {}
