@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads of the library. Signals are for the program's own threads, and no exception leaves a
-// thread.
+// Threads of the library. Those that run none of the program's code take no signals
+// (SignalsBlocked), and no exception leaves a thread.
 #pragma once
 
 #include <csignal>
@@ -19,7 +19,8 @@ class SignalsBlocked {
   SignalsBlocked() {
     sigset_t all;
     sigfillset(&all);
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&all, fault);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS})
+      sigdelset(&all, fault);
     pthread_sigmask(SIG_SETMASK, &all, &before_);
   }
   ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
@@ -30,11 +31,10 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-// A thread that runs `run`, without signals. kSystem if it cannot start; `whose` completes "the
-// thread of ...".
+// A thread that runs `run`, with the signal mask of the caller. kSystem if it cannot start; `whose`
+// completes "the thread of ...".
 template <typename Run>
 Result<std::thread> start_thread(std::string_view whose, Run run) {
-  const SignalsBlocked blocked;
   try {
     return std::thread(std::move(run));
   } catch (const std::system_error& error) {

@@ -102,6 +102,7 @@ Status commit_mapped(const MappedPart& part, const CommitSettings& settings,
   Commit commit(part, settings, before);
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < commit.threads(); ++i) {
+    const SignalsBlocked blocked;
     auto thread = start_thread("a commit", [&] { commit.work(); });
     if (!thread.is_ok()) break;  // fewer threads take it
     threads.push_back(std::move(thread).value());

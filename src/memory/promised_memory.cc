@@ -80,6 +80,7 @@ Status PromisedMemory::add(std::size_t offset, std::byte* place, std::size_t byt
   }
   MutexLock lock(mutex_);
   if (!thread_.joinable()) {
+    const SignalsBlocked blocked;
     MEMSPAN_TRY_ASSIGN(thread_, start_thread("promised memory", [this] { run(); }),
                        "promising memory");
   }

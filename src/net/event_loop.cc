@@ -61,6 +61,7 @@ std::shared_ptr<EventLoop> EventLoop::owned(std::shared_ptr<EventLoop> loop) {
 Result<std::shared_ptr<EventLoop>> EventLoop::start(std::string_view whose, Failed failed) {
   MEMSPAN_TRY_ASSIGN(std::shared_ptr<EventLoop> loop, make(), "starting a thread");
   loop->failed_ = std::move(failed);
+  const SignalsBlocked blocked;  // the thread inherits it
   MEMSPAN_TRY_ASSIGN(loop->thread_, start_thread(whose, [loop] { loop->run(); }),
                      "making an event loop");
   loop->runner_ = loop->thread_.get_id();

@@ -81,9 +81,10 @@ void Deliveries::run() {
       one.call();
     else if (handlers_.on_message)
       handlers_.on_message(one.peer, one.tag, std::move(one.bytes));
+    const std::shared_ptr<Backlog> backlog = std::move(one.backlog);
+    one = {};  // without the lock, and while its end may end the transport
     runs_handlers = false;
-    is_handled(one.backlog);
-    one = {};  // without the lock
+    is_handled(backlog);
     mutex_.lock();
   }
   is_busy_ = false;

@@ -62,6 +62,7 @@ Result<std::unique_ptr<Engine>> Engine::start(std::function<void()> after_turn) 
     for (const int descriptor : {made->outer_.get(), made->inner_.get(), made->wake_.descriptor()})
       made->book(descriptor);
   }
+  const SignalsBlocked blocked;  // the thread inherits it
   MEMSPAN_TRY_ASSIGN(made->thread_,
                      start_thread("transport \"message\"", [p = made.get()] { p->run(); }),
                      "starting the engine");
