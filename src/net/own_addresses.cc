@@ -104,8 +104,9 @@ std::vector<SocketAddress> addresses_of_interface(const std::string& name) {
 std::string interface_of(const std::string& address) {
   std::string name;
   visit_addresses([&](const ifaddrs& each, const std::string& text) {
-    if (text == address) name = each.ifa_name;
-    return text == address;
+    const bool is_it = text == address && (each.ifa_flags & IFF_UP) != 0;
+    if (is_it) name = each.ifa_name;
+    return is_it;
   });
   return name;
 }

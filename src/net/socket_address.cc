@@ -112,10 +112,16 @@ Fd open_socket(const SocketAddress& address) {
 // With SO_REUSEADDR and port 0, the kernel may pick a port at which another process starts to
 // listen first.
 int bind_and_listen(int socket, const SocketAddress& address, int backlog) {
-  const int on = address.is_ip() && address.port() != 0 ? 1 : 0;
-  if (::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) return errno;
+  const auto permit_reuse = [&, on = 1] {
+    return !address.is_ip() || setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0;
+  };
+  // With it, the kernel may pick a port at which another socket listens at the same moment. Without
+  // it, no socket could listen at this port for a minute after the connections of this one.
+  const bool is_picked = address.port() == 0;
+  if (!is_picked && !permit_reuse()) return errno;
   if (::bind(socket, address.get(), address.length) != 0) return errno;
-  return ::listen(socket, backlog) == 0 ? 0 : errno;
+  if (::listen(socket, backlog) != 0) return errno;
+  return is_picked && !permit_reuse() ? errno : 0;
 }
 
 }  // namespace memspan
