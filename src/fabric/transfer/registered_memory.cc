@@ -104,23 +104,19 @@ Result<OpenedPointer> open_registration(Device* device, const std::string& name,
 }
 
 // The first part is last, so that a peer that finds it finds them all.
-Result<Publication> Publication::publish(DescriptorBroker& broker, std::string name,
+Result<Publication> Publication::publish(DescriptorBroker& broker, const std::string& name,
                                          std::vector<Fd> descriptors) {
   constexpr std::size_t kMostInPart = kMostUnixDescriptors - 1;
-  Publication made(broker, std::move(name));
-  made.parts_ = (descriptors.size() + kMostInPart - 1) / kMostInPart;
-  for (std::size_t part = made.parts_; part-- > 0;) {
+  Publication made(broker);
+  for (std::size_t part = (descriptors.size() + kMostInPart - 1) / kMostInPart; part-- > 0;) {
     const auto first = descriptors.begin() + static_cast<std::ptrdiff_t>(part * kMostInPart);
     std::vector<Fd> some(std::make_move_iterator(first),
                          std::make_move_iterator(descriptors.end()));
     descriptors.erase(first, descriptors.end());
-    MEMSPAN_PASS(broker.publish(part_name(made.name_, part), std::move(some)));
+    made.names_.push_back(part_name(name, part));
+    MEMSPAN_PASS(broker.publish(made.names_.back(), std::move(some)));
   }
   return made;
-}
-
-Publication::~Publication() {
-  for (std::size_t i = 0; i < parts_; ++i) broker_.retract(part_name(name_, i));
 }
 
 Status RegisteredMemory::add_joined(std::span<const Range> ranges) {
@@ -207,6 +203,12 @@ Result<void*> RegisteredMemory::allocate(std::size_t bytes, Place place) {
     MEMSPAN_PASS_ASSIGN(std::tie(memory, descriptors[0]), make_memory(bytes));
     const auto base = reinterpret_cast<std::uint64_t>(memory.get());
     MutexLock lock(mutex_);
+    // The program has freed memory that it registered here.
+    for (auto old = find_overlap(allocations_, base, bytes); old != allocations_.end();
+         old = find_overlap(allocations_, base, bytes)) {
+      withdraw(old->second);
+      allocations_.erase(old);
+    }
     MEMSPAN_PASS_ASSIGN(auto made,
                         publish(0, Range{.base = base, .bytes = bytes}, std::move(descriptors)));
     made.memory = memory;

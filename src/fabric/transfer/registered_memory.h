@@ -45,22 +45,22 @@ Result<OpenedPointer> open_registration(Device* device, const std::string& name,
 class Publication {
  public:
   // All or nothing.
-  static Result<Publication> publish(DescriptorBroker& broker, std::string name,
+  static Result<Publication> publish(DescriptorBroker& broker, const std::string& name,
                                      std::vector<Fd> descriptors);
   Publication(Publication&& other) noexcept
-      : broker_(other.broker_),
-        name_(std::move(other.name_)),
-        parts_(std::exchange(other.parts_, 0)) {}
+      : broker_(other.broker_), names_(std::exchange(other.names_, {})) {}
   Publication& operator=(Publication&&) = delete;
-  ~Publication();
+  ~Publication() { end(); }
+  void end() {
+    for (const std::string& name : names_) broker_.retract(name);
+    names_.clear();
+  }
 
  private:
-  Publication(DescriptorBroker& broker, std::string name)
-      : broker_(broker), name_(std::move(name)) {}
+  explicit Publication(DescriptorBroker& broker) : broker_(broker) {}
 
   DescriptorBroker& broker_;
-  std::string name_;
-  std::size_t parts_ = 0;
+  std::vector<std::string> names_;
 };
 
 // Thread-safe.
@@ -103,6 +103,11 @@ class RegisteredMemory {
       return --found->second.count > 0 ? Status::ok() : take_back(found);
     MutexLock lock(mutex_);
     return remove_plain(base);
+  }
+  // No transfer uses adopted memory any more.
+  void take_back_adopted() {
+    MutexLock registering(registering_);
+    while (!adopted_.empty()) static_cast<void>(take_back(adopted_.begin()));
   }
   // The process ends soon: the end of this object does not give adopted memory private pages again.
   void leave_adopted_pages() {
@@ -170,6 +175,7 @@ class RegisteredMemory {
       MutexLock lock(mutex_);
       withdraw(node.mapped());
     }
+    node.mapped().published.end();
     return node.mapped().adopted->give_back();
   }
   bool is_of_device(std::uint64_t base) const {

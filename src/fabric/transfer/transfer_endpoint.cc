@@ -277,6 +277,7 @@ Endpoint::~Endpoint() {
   memory_.close();
   worker_->end();
   peers_.reset();
+  memory_.take_back_adopted();
   member_->broker().retract(record_.published_name());
   if (name_ == nullptr) return;
   KeyValueStore& store = member_->store();
