@@ -117,7 +117,7 @@ void wait_one(const char* call, const T* word, int cmp, T value) {
 }
 
 template <typename T>
-[[gnu::always_inline]] inline int test_once(const char* call, const T* word, int cmp, T value) {
+[[gnu::noinline]] int test_any_word(const char* call, const T* word, int cmp, T value) {
   const bool is_device = is_device_word(call, "ivar", word);
   const Compare compare = checked_compare(call, cmp);
   if (is_device) [[unlikely]] {
@@ -128,13 +128,18 @@ template <typename T>
 }
 template <typename T>
 [[gnu::noinline]] int test_noted(const char* call, const T* word, int cmp, T value) {
-  return noted(word, [=] { return test_once(call, word, cmp, value); });
+  return noted(word, [=] { return test_any_word(call, word, cmp, value); });
 }
 template <typename T>
 [[gnu::always_inline]] inline int test_one(const char* call, const T* word, int cmp, T value) {
   if (has_to_note()) [[unlikely]]
     return test_noted(call, word, cmp, value);
-  return test_once(call, word, cmp, value);
+  const RouteTable& routes = process_state.routes;
+  if (!routes.heap.contains(word, sizeof(T)) || routes.peers == 0 ||
+      reinterpret_cast<std::uintptr_t>(word) % sizeof(T) != 0 || !pgas::is_valid_compare(cmp))
+      [[unlikely]]
+    return test_any_word(call, word, cmp, value);
+  return pgas::holds(word, static_cast<Compare>(cmp), value) ? 1 : 0;
 }
 
 // Looks at the set by `look`, and notes the result if needed.

@@ -31,7 +31,7 @@ int start_by_attributes(const char* call, const shmem_init_attr_t& attributes,
 
 bool is_unique_id_text(std::string_view text);
 
-// Opens the store (world/unique_id_endpoint.h says where) and keeps it for take_unique_id().
+// Opens the store (world/membership.h says where) and keeps it for take_unique_id().
 // kNotSupported when the text is longer than `most` bytes.
 Result<std::string> open_unique_id(std::size_t most);
 

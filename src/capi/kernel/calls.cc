@@ -245,29 +245,45 @@ MEMSPAN_EXPORT void memspan_kernel_get_rows(void* dest, const void* source, ptrd
 MEMSPAN_EXPORT uint64_t memspan_kernel_fetch_atomic(int operation, int width, const void* word,
                                                     uint64_t operand, uint64_t compare, int pe) {
   constexpr const char* kCall = "a kernel's atomic";
-  using Kind = AtomicKind;
-  // By the number of the operation; a fetching set is a swap.
-  static constexpr std::array kFetching{
-      apply<Kind::kFetch>, apply<Kind::kSwap>, apply<Kind::kSwap>, apply<Kind::kCompareSwap>,
-      apply<Kind::kAdd>,   apply<Kind::kAnd>,  apply<Kind::kOr>,   apply<Kind::kXor>};
-  const auto index = static_cast<std::size_t>(operation);
-  if (index >= kFetching.size())
-    end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_FETCH, MEMSPAN_KERNEL_XOR);
-  return kFetching[index](kCall, width, word, operand, compare, pe);
+  switch (static_cast<AtomicKind>(operation)) {
+    case AtomicKind::kFetch:
+      return apply<AtomicKind::kFetch>(kCall, width, word, operand, compare, pe);
+    case AtomicKind::kSet:
+    case AtomicKind::kSwap:
+      return apply<AtomicKind::kSwap>(kCall, width, word, operand, compare, pe);
+    case AtomicKind::kCompareSwap:
+      return apply<AtomicKind::kCompareSwap>(kCall, width, word, operand, compare, pe);
+    case AtomicKind::kAdd:
+      return apply<AtomicKind::kAdd>(kCall, width, word, operand, compare, pe);
+    case AtomicKind::kAnd:
+      return apply<AtomicKind::kAnd>(kCall, width, word, operand, compare, pe);
+    case AtomicKind::kOr:
+      return apply<AtomicKind::kOr>(kCall, width, word, operand, compare, pe);
+    case AtomicKind::kXor:
+      return apply<AtomicKind::kXor>(kCall, width, word, operand, compare, pe);
+  }
+  end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_FETCH, MEMSPAN_KERNEL_XOR);
 }
 MEMSPAN_EXPORT void memspan_kernel_change_atomic(int operation, int width, void* word,
                                                  uint64_t operand, int pe) {
   constexpr const char* kCall = "a kernel's atomic";
-  using Kind = AtomicKind;
-  using Change = void (*)(const char*, int, void*, std::uint64_t, int);
-  static constexpr std::array<Change, 8> kChanging{
-      nullptr,           change<Kind::kSet>, nullptr,
-      nullptr,           change<Kind::kAdd>, change<Kind::kAnd>,
-      change<Kind::kOr>, change<Kind::kXor>};
-  const auto index = static_cast<std::size_t>(operation);
-  if (index >= kChanging.size() || kChanging[index] == nullptr)
-    end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_SET, MEMSPAN_KERNEL_XOR);
-  kChanging[index](kCall, width, word, operand, pe);
+  switch (static_cast<AtomicKind>(operation)) {
+    case AtomicKind::kSet:
+      return change<AtomicKind::kSet>(kCall, width, word, operand, pe);
+    case AtomicKind::kAdd:
+      return change<AtomicKind::kAdd>(kCall, width, word, operand, pe);
+    case AtomicKind::kAnd:
+      return change<AtomicKind::kAnd>(kCall, width, word, operand, pe);
+    case AtomicKind::kOr:
+      return change<AtomicKind::kOr>(kCall, width, word, operand, pe);
+    case AtomicKind::kXor:
+      return change<AtomicKind::kXor>(kCall, width, word, operand, pe);
+    case AtomicKind::kFetch:
+    case AtomicKind::kSwap:
+    case AtomicKind::kCompareSwap:
+      break;
+  }
+  end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_SET, MEMSPAN_KERNEL_XOR);
 }
 
 MEMSPAN_EXPORT void memspan_kernel_fence(void) try {

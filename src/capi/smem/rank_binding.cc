@@ -41,15 +41,16 @@ void RankBinding::uninit() {
 Result<RankMembership> RankBinding::claim(std::shared_ptr<Member> member, int rank,
                                           std::uint32_t ranks, const RankLimits& limits,
                                           Deadline deadline) const {
+  auto number = std::make_unique<std::uint32_t>();  // before the rank is taken: it may throw
   MEMSPAN_PASS_ASSIGN(const auto taken, take_freed_rank(member->store(), name_, rank,
                                                         static_cast<int>(ranks), deadline));
-  const auto give_up = [member, scope = name_](const std::uint32_t* number) {
+  const auto give_up = [member, scope = name_](const std::uint32_t* claimed) {
     member->tell_end(
         [&](const Deadline& until) { return give_rank(member->store(), scope, until); });
-    delete number;
+    delete claimed;
   };
-  std::shared_ptr<const std::uint32_t> claim(
-      new std::uint32_t(static_cast<std::uint32_t>(taken.rank)), give_up);
+  *number = static_cast<std::uint32_t>(taken.rank);
+  std::shared_ptr<const std::uint32_t> claim(number.release(), give_up);
   return RankMembership{
       .member = std::move(member), .claim = std::move(claim), .ranks = ranks, .limits = limits};
 }
