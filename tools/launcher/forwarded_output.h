@@ -20,7 +20,7 @@ class ForwardedOutput {
 
   int descriptor() const { return reader_.get(); }
   bool is_open() const { return reader_.is_valid(); }
-  // Of the reading end; stops when this closes it.
+  // It watches the reading end, and stops when this closes it.
   Watch& watch() { return watch_; }
 
   // Passes on a bounded part of the available output; never waits for a process. Closes at the end

@@ -43,7 +43,9 @@ Forwarding::Forwarding(const Options& options, Channel channel, EventLoop& loop)
 
 Status Forwarding::add_source(Stream& stream, const std::string& label, Fd reader) {
   stream.sources.emplace_back(label, stream.sink, std::move(reader));
-  return watch(stream, stream.sources.size() - 1);
+  Status status = watch(stream, stream.sources.size() - 1);
+  if (!status.is_ok()) stream.sources.pop_back();
+  return status;
 }
 
 Status Forwarding::watch(Stream& stream, std::size_t source) {
@@ -94,7 +96,7 @@ Status Forwarding::open(int rank, Fd& output, Fd& errors) {
   return Status::ok();
 }
 
-// A full sink takes nothing, until flush() has made room.
+// A full sink takes nothing until flush() has emptied it.
 void Forwarding::serve(Stream& stream, std::size_t source) {
   if (!stream.sink.is_full()) return stream.sources[source].drain();
   stream.sources[source].watch().stop();

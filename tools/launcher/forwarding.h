@@ -57,7 +57,7 @@ class Forwarding {
  private:
   // One of the launcher's two outputs, with all that goes there.
   struct Stream {
-    explicit Stream(int target) : sink(target) {}
+    explicit Stream(int descriptor) : sink(descriptor) {}
     OutputSink sink;
     Watch target;  // while the reader does not take everything
     std::vector<ForwardedOutput> sources;

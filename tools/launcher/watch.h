@@ -2,9 +2,10 @@
 // A descriptor that an event loop watches, at some times only.
 #pragma once
 
-#include <cstdint>
+#include <cerrno>
 #include <utility>
 
+#include "core/log.h"
 #include "net/event_loop.h"
 
 namespace memspan::launcher {
@@ -36,12 +37,11 @@ class Watch {
   void stop() {
     if (is_on()) loop_->cancel(std::exchange(token_, EventLoop::Token{}));
   }
-  // One that cannot be watched needs no wait.
   void set(bool is_wanted, EventLoop& loop, int descriptor, std::uint32_t events) {
-    if (is_wanted)
-      static_cast<void>(start(loop, descriptor, events).is_ok());
-    else
-      stop();
+    if (!is_wanted) return stop();
+    const Status status = start(loop, descriptor, events);
+    // A file cannot be watched, and needs no wait.
+    if (!status.is_ok() && errno != EPERM) log_line(LogLevel::kWarn, status.to_string());
   }
 
  private:
