@@ -55,7 +55,9 @@ Result<std::shared_ptr<EventLoop>> EventLoop::make() {
 
 std::shared_ptr<EventLoop> EventLoop::owned(std::shared_ptr<EventLoop> loop) {
   EventLoop* const address = loop.get();
-  return {address, [loop = std::move(loop)](EventLoop*) { loop->stop(); }};
+  // A weak pointer keeps the deleter, which must not keep the loop's descriptors.
+  return {address,
+          [loop = std::move(loop)](EventLoop*) mutable { std::exchange(loop, nullptr)->stop(); }};
 }
 
 Result<std::shared_ptr<EventLoop>> EventLoop::start(std::string_view whose, Failed failed) {
