@@ -10,7 +10,7 @@ from rows.sheet import Row, check, random_moment
 
 BOUND_MS = 1000
 RANKS = 3
-CALLS = 8  # kinds of blocking store calls of failure_store_user
+CALLS = 6  # kinds of blocking store calls of failure_store_user
 ANNOUNCED = "memspan-store: listening at "
 
 
