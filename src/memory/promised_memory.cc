@@ -21,8 +21,6 @@ constexpr Duration kMostInterval = std::chrono::seconds(1);
 constexpr Duration kSoonest = std::chrono::microseconds(250);
 constexpr int kPatience = 64;
 
-// So many touched bytes in a row show that a program has passed what was made ahead.
-constexpr std::size_t kSign = std::size_t{64} << 10;
 // An eighth of the touched bytes is made ahead, and at least and at most so much: two huge pages,
 // and 20 ms of work.
 constexpr std::size_t kAheadPart = 8;
@@ -145,7 +143,7 @@ std::size_t PromisedMemory::existing(const Part& part, std::size_t from) const {
 // True if the program has touched more.
 bool PromisedMemory::follow(Part& part) const {
   const std::size_t touched = existing(part, part.given);
-  if (touched < std::min(part.given + kSign, part.bytes)) return false;
+  if (touched < std::min(part.given + kTouchedSign, part.bytes)) return false;
   part.given = touched;
   const std::size_t ahead = std::clamp(touched / kAheadPart, kLeastAhead, kMostAhead);
   // Not the huge page in which the program is: the kernel makes none from pages in use.

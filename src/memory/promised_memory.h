@@ -34,6 +34,10 @@ Duration plentiful_for(std::uint64_t available, std::uint64_t promised);
 // The promises of one process. One thread at a time calls it.
 class PromisedMemory {
  public:
+  // So many touched bytes in a row show that a program has passed what was made ahead. Fewer at the
+  // end of a part's touched memory may still count as promised.
+  static constexpr std::size_t kTouchedSign = std::size_t{64} << 10;
+
   // The bytes promised to this process, which it publishes, and the sum over the processes of the
   // host, which the thread reads.
   struct Counts {

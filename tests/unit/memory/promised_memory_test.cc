@@ -109,7 +109,7 @@ TEST_F(PromisedMemoryTest, TouchedMemoryIsNotPromisedAnyMoreAndLittleIsMadeAhead
   ASSERT_TRUE(promising.promise(block, kBlock).is_ok());
   const std::size_t touched = kBlock / 4;
   std::memset(block, 1, touched);
-  await_promised(kBlock - touched);
+  await_promised(kBlock - touched + PromisedMemory::kTouchedSign);
   EXPECT_GE(resident(), touched);
   EXPECT_LE(resident(), touched + touched / 8 + 2 * kHugePage);
   std::memset(block, 1, kBlock);
