@@ -89,12 +89,14 @@ Result<TlsHandle<SSL_CTX>> new_context(TlsContext::Side side, const char* suites
 
 class OpenSslContext final : public TlsContext {
  public:
-  OpenSslContext(Side side, TlsHandle<SSL_CTX> context, bool has_certificates,
-                 std::vector<std::string> warnings = {},
-                 std::optional<StreamIdentity> own_identity = {})
+  OpenSslContext(Side side, TlsHandle<SSL_CTX> context)
+      : side_(side), context_(std::move(context)) {}
+  // With certificates, which `context` has.
+  OpenSslContext(Side side, TlsHandle<SSL_CTX> context, std::vector<std::string> warnings,
+                 std::optional<StreamIdentity> own_identity)
       : side_(side),
         context_(std::move(context)),
-        has_certificates_(has_certificates),
+        has_certificates_(true),
         warnings_(std::move(warnings)),
         own_identity_(std::move(own_identity)) {}
 
@@ -114,7 +116,7 @@ class OpenSslContext final : public TlsContext {
  private:
   const Side side_;
   const TlsHandle<SSL_CTX> context_;
-  const bool has_certificates_;
+  const bool has_certificates_ = false;
   const std::vector<std::string> warnings_;
   const std::optional<StreamIdentity> own_identity_;
 };
@@ -143,7 +145,7 @@ Result<std::shared_ptr<const TlsContext>> make_from_secret(TlsContext::Side side
   if (side == TlsContext::Side::kClient)
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
   return std::shared_ptr<const TlsContext>(
-      std::make_shared<OpenSslContext>(side, std::move(context), false));
+      std::make_shared<OpenSslContext>(side, std::move(context)));
 }
 
 Result<std::shared_ptr<const TlsContext>> make_from_certificates(
@@ -160,7 +162,7 @@ Result<std::shared_ptr<const TlsContext>> make_from_certificates(
         Code::kInvalidArgument,
         fmt::format("tlsCert \"{}\": {}", certificates.certificate, own.status().message()));
   return std::shared_ptr<const TlsContext>(std::make_shared<OpenSslContext>(
-      side, std::move(context), true, std::move(warnings), std::move(own).value()));
+      side, std::move(context), std::move(warnings), std::move(own).value()));
 }
 
 }  // namespace
