@@ -48,10 +48,10 @@ std::string metadata(const TraceOwner& owner, std::string_view what, const std::
 }
 
 std::string name_of_process(const TraceOwner& owner) {
-  const std::string who = owner.kind == MemberKind::kJob    ? fmt::format("PE {}", owner.rank)
-                          : owner.kind == MemberKind::kPool ? fmt::format("rank {}", owner.rank)
-                                                            : owner.name;
-  return fmt::format("{} (process {} on {})", who, getpid(), host_name());
+  const std::string name = owner.kind == MemberKind::kJob    ? fmt::format("PE {}", owner.rank)
+                           : owner.kind == MemberKind::kPool ? fmt::format("rank {}", owner.rank)
+                                                             : owner.name;
+  return fmt::format("{} (process {} on {})", name, getpid(), host_name());
 }
 
 // Some writers may be busy with large files.

@@ -215,7 +215,7 @@ Result<Fd> descriptor_of_pool(const Device& device, PoolHandle pool) {
     return Status(Code::kNotSupported,
                   fmt::format("{}. It does so with pools that were made (cudaMemPoolCreate) with "
                               "the handle type cudaMemHandleTypePosixFileDescriptor; a device's "
-                              "default pool is none of them",
+                              "default pool is not one of them",
                               made.message()));
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return Fd(descriptor);
