@@ -25,7 +25,7 @@ int other(const ProcessGroup& group, int i) {
 // At the beginning of the buffer of the first piece a member says how many bytes it has for each
 // member, and then how many it wants from each.
 std::size_t bytes_of_sizes(const ProcessGroup& group) {
-  return align_up(2 * group.size() * sizeof(std::uint64_t), kCacheLine);
+  return align_up(sizeof(std::uint64_t) * 2 * static_cast<std::size_t>(group.size()), kCacheLine);
 }
 const std::uint64_t* sizes_of(const ProcessGroup& group, int member) {
   return reinterpret_cast<const std::uint64_t*>(group.buffer_of(member));
