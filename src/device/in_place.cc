@@ -74,6 +74,11 @@ int move_bytes(long call, int descriptor, std::uintptr_t at, std::size_t bytes,
   return 0;
 }
 
+// Calls the kernel directly, because a sanitizer's own data may be in the held pages.
+int control(const Fd& faults, unsigned long request, void* argument) {
+  return static_cast<int>(syscall(SYS_ioctl, faults.get(), request, argument));
+}
+
 // Best effort, so that later accesses do not wait for pages one by one.
 void populate_in_place(std::byte* place, std::size_t bytes) {
   constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14
@@ -119,11 +124,11 @@ int WriteHold::hold(std::byte* base, std::size_t bytes) const {
   uffdio_register registered = {};
   registered.range = range_of(base, bytes);
   registered.mode = UFFDIO_REGISTER_MODE_WP;
-  if (ioctl(faults_.get(), UFFDIO_REGISTER, &registered) != 0) return errno;
+  if (control(faults_, UFFDIO_REGISTER, &registered) != 0) return errno;
   uffdio_writeprotect protect = {};
   protect.range = registered.range;
   protect.mode = UFFDIO_WRITEPROTECT_MODE_WP;
-  if (ioctl(faults_.get(), UFFDIO_WRITEPROTECT, &protect) == 0) return 0;
+  if (control(faults_, UFFDIO_WRITEPROTECT, &protect) == 0) return 0;
   const int error = errno;
   let_go(base, bytes);
   return error;
@@ -132,8 +137,8 @@ int WriteHold::hold(std::byte* base, std::size_t bytes) const {
 void WriteHold::let_go(std::byte* base, std::size_t bytes) const {
   uffdio_range range = range_of(base, bytes);
   // Also removes the protection. It finds nothing to do if the pages were replaced.
-  static_cast<void>(ioctl(faults_.get(), UFFDIO_UNREGISTER, &range));
-  static_cast<void>(ioctl(faults_.get(), UFFDIO_WAKE, &range));
+  static_cast<void>(control(faults_, UFFDIO_UNREGISTER, &range));
+  static_cast<void>(control(faults_, UFFDIO_WAKE, &range));
 }
 
 int write_to_memory(int descriptor, const std::byte* from, std::size_t bytes, std::size_t offset) {

@@ -6,13 +6,16 @@
 #include <fmt/format.h>
 #include <link.h>
 #include <sys/mman.h>
+#include <sys/single_threaded.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
 
+#include "core/fd.h"
 #include "core/thread.h"
 #include "device/in_place.h"
+#include "memory/address_plan.h"
 
 namespace memspan {
 namespace {
@@ -108,9 +111,9 @@ struct Moved {
 };
 constinit Moved moved;
 
-Status failed(const char* step) {
+Status failed(const char* step, int error) {
   return {Code::kOutOfMemory,
-          fmt::format("{} the program's variables: {}", step, std::strerror(errno))};
+          fmt::format("{} the program's variables: {}", step, std::strerror(error))};
 }
 
 // The address sanitizer leaves gaps between variables.
@@ -122,17 +125,33 @@ __attribute__((no_sanitize("address", "thread"))) bool is_zero(const std::byte* 
   return any == 0;
 }
 
-// Pages of zeros stay holes.
-bool copy_out(const StaticSegment& data, int descriptor, std::size_t offset) {
+// Calls `replace`, which writes only to this thread's stack and errno, while writers wait to all
+// but the first `free` bytes. Not under TSan, which writes to its own data there at each call.
+template <typename Replace>
+int while_writers_wait(const StaticSegment& data, std::size_t free, Replace replace) {
+  std::optional<WriteHold> hold;
+  if (!__libc_single_threaded && &__tsan_init == nullptr)
+    if (Result<WriteHold> made = WriteHold::make(); made.is_ok()) hold = std::move(*made);
+  const SignalsBlocked quiet;
+  const bool is_held = hold && hold->hold(data.base + free, data.bytes - free) == 0;
+  const int error = replace();
+  if (is_held) hold->let_go(data.base + free, data.bytes - free);
+  return error;
+}
+
+// Pages of zeros stay holes. Returns 0 or an error number, like those below.
+int copy_out(const StaticSegment& data, int descriptor, std::size_t offset) {
   const std::size_t page = page_size();
   for (std::size_t at = 0; at < data.bytes;) {
     std::size_t end = at;
     while (end < data.bytes && !is_zero(data.base + end, page)) end += page;
-    if (end > at && write_to_memory(descriptor, data.base + at, end - at, offset + at) != 0)
-      return false;
+    if (end > at) {
+      const int error = write_to_memory(descriptor, data.base + at, end - at, offset + at);
+      if (error != 0) return error;
+    }
     at = end > at ? end : at + page;
   }
-  return true;
+  return 0;
 }
 
 // ---- fork
@@ -142,7 +161,7 @@ void drop_snapshot() {
   moved.snapshot = nullptr;
 }
 
-bool fill_snapshot() {
+int fill_snapshot() {
   const auto start = static_cast<off_t>(moved.offset);
   const auto end = start + static_cast<off_t>(moved.data.bytes);
   auto* const to = static_cast<std::byte*>(moved.snapshot);
@@ -151,35 +170,38 @@ bool fill_snapshot() {
   while ((at = lseek(moved.descriptor, at, SEEK_DATA)) >= 0 && at < end) {
     off_t stop = lseek(moved.descriptor, at, SEEK_HOLE);
     if (stop < 0 || stop > end) stop = end;
-    if (read_from_memory(moved.descriptor, to + (at - start), static_cast<std::size_t>(stop - at),
-                         static_cast<std::size_t>(at)) != 0)
-      return false;
+    const int error =
+        read_from_memory(moved.descriptor, to + (at - start), static_cast<std::size_t>(stop - at),
+                         static_cast<std::size_t>(at));
+    if (error != 0) return error;
     at = stop;
   }
-  return at >= end || errno == ENXIO;
+  return at >= end || errno == ENXIO ? 0 : errno;
 }
 
-// Leaves no snapshot if it fails; the functions that use it check that.
-void take_snapshot() {
-  if (moved.descriptor < 0) return;
+bool has_place_for_snapshot() {
   void* const made = mmap(nullptr, moved.data.bytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (made == MAP_FAILED) return;
-  moved.snapshot = made;
-  if (!fill_snapshot()) drop_snapshot();
+  moved.snapshot = made == MAP_FAILED ? nullptr : made;
+  return moved.snapshot != nullptr;
 }
 
-bool put_snapshot_in_place() {
-  if (moved.snapshot == nullptr ||
-      move_over(moved.data.base, moved.data.bytes, static_cast<std::byte*>(moved.snapshot)) != 0)
-    return false;
+// Leaves no snapshot if it fails; keep_child_apart() checks that.
+void take_snapshot() {
+  if (moved.descriptor >= 0 && has_place_for_snapshot() && fill_snapshot() != 0) drop_snapshot();
+}
+
+int put_snapshot_in_place() {
+  const int error =
+      move_over(moved.data.base, moved.data.bytes, static_cast<std::byte*>(moved.snapshot));
+  if (error != 0) return error;
   close(moved.descriptor);
   moved = Moved{};
-  return true;
+  return 0;
 }
 
 void keep_child_apart() {
-  if (moved.descriptor < 0 || put_snapshot_in_place()) return;
+  if (moved.descriptor < 0 || (moved.snapshot != nullptr && put_snapshot_in_place() == 0)) return;
   // Without its own copy the child would write into its parent. Only plain calls are allowed here.
   constexpr std::string_view kLine =
       "memspan: fork: no memory to copy the program's variables for the child, which ends\n";
@@ -207,44 +229,45 @@ StaticSegment find_static_segment() {
     first = (program.at + relro->p_vaddr + relro->p_memsz) / page * page;
   const std::uintptr_t end = align_up(program.at + data->p_vaddr + data->p_memsz, page);
   if (end <= first) return {};
-  return {reinterpret_cast<std::byte*>(first), end - first, identity_of(program, *data)};
+  const std::uintptr_t of_file = align_up(program.at + data->p_vaddr + data->p_filesz, page);
+  return {reinterpret_cast<std::byte*>(first), end - first, of_file - first,
+          identity_of(program, *data)};
 }
 
 Status move_static_segment(const StaticSegment& data, const Pages& pages, std::size_t offset) {
   if (data.is_empty() || is_there(pages, offset)) return Status::ok();
-  const int descriptor = fcntl(pages.descriptor(), F_DUPFD_CLOEXEC, 3);
-  if (descriptor < 0) return failed("keeping the pages of");
-  {
-    // Nothing may run between copying and mapping that writes to the variables.
-    const SignalsBlocked quiet;
-    // Another program may have had the place before.
-    if (fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                  static_cast<off_t>(offset), static_cast<off_t>(data.bytes)) != 0 ||
-        !copy_out(data, descriptor, offset)) {
-      close(descriptor);
-      return failed("copying");
-    }
-    if (map_over(data.base, data.bytes, descriptor, offset) != 0) {
-      close(descriptor);
-      return failed("mapping");
-    }
-  }
+  Fd kept(fcntl(pages.descriptor(), F_DUPFD_CLOEXEC, 3));
+  if (!kept.is_valid()) return failed("keeping the pages of", errno);
+  const int descriptor = kept.get();
+  // Another program may have had the place before.
+  if (fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                static_cast<off_t>(data.bytes)) != 0)
+    return failed("copying", errno);
+  const char* step = "copying";
+  const int error = while_writers_wait(data, data.file_bytes, [&] {
+    if (const int copied = copy_out(data, descriptor, offset); copied != 0) return copied;
+    step = "mapping";
+    return map_over(data.base, data.bytes, descriptor, offset);
+  });
+  if (error != 0) return failed(step, error);
   static const bool has_handlers = [] {
     pthread_atfork(take_snapshot, drop_snapshot, keep_child_apart);
     return true;
   }();
   static_cast<void>(has_handlers);
   if (moved.descriptor >= 0) close(moved.descriptor);
-  moved = Moved{data, descriptor, offset, nullptr};
+  moved = Moved{data, kept.release(), offset, nullptr};
   return Status::ok();
 }
 
 void take_back_static_segment() {
-  if (moved.descriptor < 0) return;
-  const SignalsBlocked quiet;  // as above
-  take_snapshot();
-  // Otherwise the data stays in the shared pages, which costs memory but no correctness.
-  if (!put_snapshot_in_place()) drop_snapshot();
+  if (moved.descriptor < 0 || !has_place_for_snapshot()) return;
+  const int error = while_writers_wait(moved.data, 0, [] {
+    const int filled = fill_snapshot();
+    return filled != 0 ? filled : put_snapshot_in_place();
+  });
+  // Then the data stays in the shared pages, which costs memory but no correctness.
+  if (error != 0) drop_snapshot();
 }
 
 }  // namespace memspan

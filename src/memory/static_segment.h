@@ -17,6 +17,7 @@ namespace memspan {
 struct StaticSegment {
   std::byte* base = nullptr;
   std::size_t bytes = 0;       // whole pages
+  std::size_t file_bytes = 0;  // those at the beginning that are mapped from the program's file
   std::uint64_t identity = 0;  // equal in processes that run the same program; never 0 if not empty
 
   bool is_empty() const { return bytes == 0; }
@@ -26,14 +27,15 @@ struct StaticSegment {
 // library later (an interpreter) or has no writable data. Thread-safe.
 StaticSegment find_static_segment();
 
-// Moves the data to bytes [offset, offset + data.bytes) of `pages`. Writes of other threads during
-// the move may be lost. Does nothing if the data is already in these pages. A child of fork() then
-// gets its own copy, as of all other memory. One thread at a time. After a failure the data is
-// where it was.
+// Moves the data to bytes [offset, offset + data.bytes) of `pages`. Other threads that write to it
+// wait meanwhile. Writes may be lost where the system cannot make them wait (device/in_place.h),
+// and in pages of the program's file: those of variables that do not begin as zero. Does nothing if
+// the data is already in these pages. A child of fork() then gets its own copy, as of all other
+// memory. One thread at a time. After a failure the data is where it was.
 Status move_static_segment(const StaticSegment& data, const Pages& pages, std::size_t offset);
 
 // Gives the data private memory again, so that the pages can be released. Does nothing if the data
-// was not moved. Writes of other threads during the call may be lost.
+// was not moved. Other threads that write to it wait meanwhile, where the system offers that.
 void take_back_static_segment();
 
 }  // namespace memspan
