@@ -32,6 +32,7 @@ namespace memspan {
 
 // A member's own record, which outlives it. A value.
 struct GroupMember {
+  static constexpr std::string_view kWhat = "member";
   std::uint64_t lease = 0;
   std::string name = {};
   bool has_left = false;
@@ -41,10 +42,6 @@ struct GroupMember {
   static void fields(auto& codec, auto& self) {
     codec(self.lease, self.name, self.has_left);
     codec.rest(self.parts);
-  }
-  std::string encode() const { return encode_record(*this); }
-  static Result<GroupMember> decode(std::string_view text) {
-    return decode_record<GroupMember>(text, "member");
   }
 };
 
@@ -84,6 +81,7 @@ struct GroupOutcome {
 
 // The members of a created group, by rank. A value.
 struct GroupFounders {
+  static constexpr std::string_view kWhat = "group";
   struct Member {
     std::uint64_t nonce = 0;
     std::uint64_t lease = 0;
@@ -99,10 +97,6 @@ struct GroupFounders {
   static void fields(auto& codec, auto& self) {
     codec(self.alive_prefix);
     codec.rest(self.members);
-  }
-  std::string encode() const { return encode_record(*this); }
-  static Result<GroupFounders> decode(std::string_view text) {
-    return decode_record<GroupFounders>(text, "group");
   }
 };
 
