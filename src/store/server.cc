@@ -17,6 +17,7 @@
 #include "net/tcp.h"
 #include "store/authentication.h"
 #include "store/headroom.h"
+#include "store/server_session.h"
 #include "store/state.h"
 
 namespace memspan {

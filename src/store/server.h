@@ -14,7 +14,6 @@
 #include "net/security.h"
 #include "store/admission.h"
 #include "store/charges.h"
-#include "store/server_session.h"
 
 namespace memspan {
 
