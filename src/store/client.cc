@@ -87,6 +87,7 @@ class StoreConnection final : public StoreClient {
       return {welcome_.code, fmt::format("the store at {}: {}", where_, welcome_.message)};
     return silence_ == Duration::zero() ? Status::ok() : need_event_thread();
   }
+
   ~StoreConnection() override {
     if (is_inherited()) forget_in_child();
     end();
@@ -103,12 +104,15 @@ class StoreConnection final : public StoreClient {
                 deadline)
         .status();
   }
+
   Result<std::string> get(std::string_view key, Deadline deadline) override {
     return value_of({.operation = StoreOperation::kGet, .key = std::string(key)}, deadline);
   }
+
   Result<std::string> get_now(std::string_view key, Deadline deadline) override {
     return value_of({.operation = StoreOperation::kGetNow, .key = std::string(key)}, deadline);
   }
+
   Result<std::string> compare_and_swap(std::string_view key, std::string_view expected,
                                        std::string_view desired, Deadline deadline,
                                        KeyLife life) override {
@@ -119,12 +123,14 @@ class StoreConnection final : public StoreClient {
                      .is_owned = life == KeyLife::kLease},
                     deadline);
   }
+
   Result<bool> remove(std::string_view key, Deadline deadline) override {
     MEMSPAN_PASS_ASSIGN(
         auto answer,
         call({.operation = StoreOperation::kRemove, .key = std::string(key)}, deadline));
     return answer.number != 0;
   }
+
   Result<StoreListing> list(std::string_view prefix, Deadline deadline) override {
     MEMSPAN_PASS_ASSIGN(
         auto text,
@@ -135,6 +141,7 @@ class StoreConnection final : public StoreClient {
       listing.emplace_back(std::move(texts[i]), std::move(texts[i + 1]));
     return listing;
   }
+
   // Registers the watcher before the first change can arrive.
   Result<std::uint64_t> watch(std::string_view prefix, StoreWatcher watcher,
                               Deadline deadline) override {
@@ -152,6 +159,7 @@ class StoreConnection final : public StoreClient {
     watches_.erase(id);
     return answer.status();
   }
+
   // No caller waits for the store's answer, so a silent store delays none.
   Status unwatch(std::uint64_t watch, Deadline deadline) override {
     const StoreRequest request{
@@ -171,6 +179,7 @@ class StoreConnection final : public StoreClient {
     send(request.id, encode(request));
     return Status::ok();
   }
+
   void end() override {
     if (is_inherited()) return;
     std::unique_ptr<std::thread> event_thread;
@@ -186,6 +195,7 @@ class StoreConnection final : public StoreClient {
     wake_.ring();
     event_thread->join();
   }
+
   std::uint64_t lease() const override { return welcome_.session; }
   const std::string& member() const override { return member_; }
   RankService* rank_service() override { return this; }
@@ -200,6 +210,7 @@ class StoreConnection final : public StoreClient {
                                  deadline));
     return decode_record<StoreRank>(taken, "rank");
   }
+
   Status give_rank(std::string_view scope, Deadline deadline) override {
     return call({.operation = StoreOperation::kGiveRank, .key = std::string(scope)}, deadline)
         .status();
@@ -246,10 +257,12 @@ class StoreConnection final : public StoreClient {
     return status.annotate(
         fmt::format("{}: timed out after {:.3f} s", what(), to_seconds(Clock::now() - begin)));
   }
+
   Result<std::string> value_of(StoreRequest request, Deadline deadline) {
     MEMSPAN_PASS_ASSIGN(auto answer, call(std::move(request), deadline));
     return answer.value.take();
   }
+
   Status check_process(StoreOperation operation) const {
     if (!is_inherited()) return Status::ok();
     return {Code::kForked,
@@ -257,9 +270,11 @@ class StoreConnection final : public StoreClient {
                         "made this one by fork()",
                         operation_name(operation), process_)};
   }
+
   std::uint64_t next_id() {
     return next_id_.fetch_add(1, std::memory_order_relaxed);  // pairs with nothing: unique
   }
+
   Result<StoreAnswer> exchange(std::uint64_t id, std::string frame, Deadline deadline) {
     Call call;
     MutexLock lock(mutex_);
@@ -281,11 +296,13 @@ class StoreConnection final : public StoreClient {
     if (!call.is_answered) return end_of_wait(fmt::format("no answer from {}", where_));
     return std::move(call.answer);
   }
+
   void send(std::uint64_t id, std::string frame) MEMSPAN_REQUIRES(mutex_) {
     unsent_.push_back({.id = id, .frame = std::move(frame)});
     flush();
     if (!unsent_.empty() && is_driven_) wake_.ring();
   }
+
   // Never blocks; the driver sends what the socket does not take now.
   void flush() MEMSPAN_REQUIRES(mutex_) {
     while (!unsent_.empty() && lost_.is_ok()) {
@@ -298,10 +315,12 @@ class StoreConnection final : public StoreClient {
       if (next.sent == next.frame.size()) unsent_.pop_front();
     }
   }
+
   // A frame that was partly sent must be completed, or the stream is corrupt.
   void withdraw(std::uint64_t id) MEMSPAN_REQUIRES(mutex_) {
     std::erase_if(unsent_, [id](const Outgoing& out) { return out.id == id && !out.has_begun; });
   }
+
   // A caller without a deadline leaves the driving to the event thread, which then learns of events
   // without another thread.
   void await(const Call& call, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_) {
@@ -317,6 +336,7 @@ class StoreConnection final : public StoreClient {
     }
     if (!is_driven_) changed_.notify_all();  // another thread must drive now
   }
+
   void drive(const Deadline& deadline) MEMSPAN_REQUIRES(mutex_) {
     is_driven_ = true;
     const bool has_unsent = !unsent_.empty();
@@ -338,6 +358,7 @@ class StoreConnection final : public StoreClient {
     else
       flush();
   }
+
   void hand_out(std::vector<StoreAnswer> answers) MEMSPAN_REQUIRES(mutex_) {
     if (answers.empty()) return;
     for (StoreAnswer& answer : answers) {
@@ -353,6 +374,7 @@ class StoreConnection final : public StoreClient {
     }
     changed_.notify_all();
   }
+
   // In TLS 1.3 the store checks our certificate after our handshake. A failure before the welcome
   // is therefore a refusal, and a retry would also fail.
   void lose(const Status& why) MEMSPAN_REQUIRES(mutex_) {
@@ -379,6 +401,7 @@ class StoreConnection final : public StoreClient {
     event_thread_ = std::move(held);
     return Status::ok();
   }
+
   void run_events() {
     MutexLock lock(mutex_);
     // Events that arrived before the loss of the store are delivered.
@@ -399,6 +422,7 @@ class StoreConnection final : public StoreClient {
       if (!is_driven_) changed_.notify_all();  // a waiting thread must drive now
     }
   }
+
   void call_watchers() MEMSPAN_REQUIRES(mutex_) {
     const StoreAnswer event = std::move(events_.front());
     events_.pop_front();
@@ -409,6 +433,7 @@ class StoreConnection final : public StoreClient {
     watch->call({.event = event.event, .key = event.key.text(), .value = event.value.text()});
     mutex_.lock();
   }
+
   // No caller waits for the answers to pings.
   void keep_in_touch() MEMSPAN_REQUIRES(mutex_) {
     if (silence_ == Duration::zero()) return;
@@ -436,6 +461,7 @@ class StoreConnection final : public StoreClient {
     if ((polled[0].revents & ~POLLOUT) != 0) receive(turn);
     return turn;
   }
+
   // Reads until the stream is empty: poll() does not report what the stream has already buffered.
   void receive(Turn& turn) {
     for (;;) {
@@ -450,6 +476,7 @@ class StoreConnection final : public StoreClient {
       if (!turn.lost.is_ok()) return;
     }
   }
+
   void decode(std::string_view body, Turn& turn) {
     if (!is_welcomed_) {
       turn.answers.push_back({.id = kWelcomeId, .value = std::string(body)});

@@ -33,6 +33,7 @@ class StoreKeys {
   void apply(SessionId from, StoreRequest request, Clock::time_point now, StoreAnswers& answers) {
     if (auto own = answer(from, request, now, answers)) answers.push_back({from, std::move(*own)});
   }
+
   // Drops the session's waits and watches, and removes the keys that it owns.
   void disconnect(SessionId session, StoreAnswers& answers) {
     auto wait = waits_.lower_bound({session, 0});
@@ -47,6 +48,7 @@ class StoreKeys {
       erase(name, answers);
     }
   }
+
   // Answers kTimeout to all requests whose time is over at `now`.
   void expire(Clock::time_point now, StoreAnswers& answers) {
     while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
@@ -55,10 +57,12 @@ class StoreKeys {
       end_wait(wait);
     }
   }
+
   std::optional<Clock::time_point> next_deadline() const {
     if (deadlines_.empty()) return std::nullopt;
     return deadlines_.begin()->first;
   }
+
   // The most waits and watches that a change of the key answers.
   std::size_t listeners(const std::string& key) const {
     const auto waiting = waits_by_key_.find(key);
@@ -66,6 +70,7 @@ class StoreKeys {
     visit_watches(key, [&](const std::set<WatchId>& watches) { count += watches.size(); });
     return count;
   }
+
   std::size_t size() const { return entries_.size(); }
   std::size_t bytes() const { return bytes_.all(); }  // of keys and values
   std::size_t waits() const { return waits_.size(); }
@@ -132,6 +137,7 @@ class StoreKeys {
         return refuse(request.id, Code::kInternal, "not an operation on keys");
     }
   }
+
   // A plain set ends the key's ownership, so that a permanent key outlives its previous owner.
   StoreAnswer set(SessionId from, StoreRequest& request, StoreAnswers& answers) {
     const std::string& key = request.key;
@@ -140,6 +146,7 @@ class StoreKeys {
     put(from, key, std::move(request.value), request.is_owned ? from : 0, answers);
     return {.id = request.id};
   }
+
   // A missing key counts as an empty value, both as expected and as returned.
   StoreAnswer compare_and_swap(SessionId from, StoreRequest& request, StoreAnswers& answers) {
     const std::string& key = request.key;
@@ -152,10 +159,12 @@ class StoreKeys {
     put(from, key, desired, request.is_owned ? std::optional(from) : std::nullopt, answers);
     return {.id = request.id, .value = desired};
   }
+
   StoreAnswer get_now(const StoreRequest& request) const {
     if (const SharedText* value = find(request.key)) return {.id = request.id, .value = *value};
     return refuse(request.id, Code::kNotFound, "there is no such key");
   }
+
   // Keys and values in turn, in the order of the keys.
   StoreAnswer list(const StoreRequest& request) const {
     const std::string& prefix = request.key;
@@ -173,6 +182,7 @@ class StoreKeys {
             .value = encode_record(texts),
             .number = static_cast<std::int64_t>(texts.size() / 2)};
   }
+
   StoreAnswer watch(SessionId from, const StoreRequest& request) {
     const WatchId id{from, request.id};
     if (watches_.contains(id))
@@ -185,6 +195,7 @@ class StoreKeys {
     charges_.add(from, bytes);
     return {.id = request.id};
   }
+
   StoreAnswer unwatch(SessionId from, const StoreRequest& request) {
     auto found = watches_.find({from, request.watch});
     if (found == watches_.end())
@@ -192,6 +203,7 @@ class StoreKeys {
     end_watch(found);
     return {.id = request.id};
   }
+
   std::optional<StoreAnswer> get(SessionId from, StoreRequest& request, Clock::time_point now) {
     if (const SharedText* value = find(request.key))
       return StoreAnswer{.id = request.id, .value = *value};
@@ -214,6 +226,7 @@ class StoreKeys {
     auto found = entries_.find(key);
     return found == entries_.end() ? nullptr : &found->second.value;
   }
+
   // The message of kOutOfMemory if the session may not make the value that long, else nullopt.
   std::optional<std::string> over_share(SessionId from, const std::string& key,
                                         std::size_t value_bytes) const {
@@ -227,6 +240,7 @@ class StoreKeys {
     if (auto why = counts_.over(from, 1, count)) return why;
     return bytes_.over(from, key.size() + value_bytes, bytes);
   }
+
   // Keeps the owner of an existing key when `owner` is nullopt.
   void put(SessionId from, const std::string& key, SharedText value, std::optional<SessionId> owner,
            StoreAnswers& answers) {
@@ -248,16 +262,19 @@ class StoreKeys {
       end_wait(wait);
     }
   }
+
   void refund(std::string_view key, const Entry& entry) {
     counts_.remove(entry.payer, 1);
     bytes_.remove(entry.payer, key.size() + entry.value.size());
   }
+
   void own(std::string_view key, Entry& entry, SessionId owner) {
     if (entry.owner == owner) return;
     if (entry.owner != 0) forget(owned_, entry.owner, key);
     if (owner != 0) owned_[owner].insert(key);
     entry.owner = owner;
   }
+
   bool erase(const std::string& key, StoreAnswers& answers) {
     auto found = entries_.find(key);
     if (found == entries_.end()) return false;
@@ -267,6 +284,7 @@ class StoreKeys {
     tell_watchers(key, StoreEvent::kRemoved, {}, answers);
     return true;
   }
+
   Watches::iterator end_watch(Watches::iterator watch) {
     const auto prefix = watch->second;
     charges_.remove(watch->first.first, listener_bytes(prefix->first));
@@ -274,6 +292,7 @@ class StoreKeys {
     if (prefix->second.empty()) watches_by_prefix_.erase(prefix);
     return watches_.erase(watch);
   }
+
   // Visits the watches of each watched prefix of the key, the longest first.
   // Prefixes of the key that sort before a watched text share no more with the key than that text
   // does. So a step skips any number of other texts, and there are at most two steps per byte.
@@ -291,6 +310,7 @@ class StoreKeys {
             key.substr(0, static_cast<std::size_t>(differs - prefix.begin())));
     }
   }
+
   void tell_watchers(const std::string& key, StoreEvent event, const SharedText& value,
                      StoreAnswers& answers) const {
     if (watches_.empty()) return;

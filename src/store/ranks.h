@@ -29,6 +29,7 @@ class StoreRanks {
     if (scope != scopes_.end() && scope->second.taken.empty()) scopes_.erase(scope);
     return answer;
   }
+
   // Frees the session's ranks in the scope; kNotFound if it has none.
   StoreAnswer give(SessionId from, const StoreRequest& request) {
     const std::string& name = request.key;
@@ -45,6 +46,7 @@ class StoreRanks {
     if (held->second.empty()) held_.erase(held);
     return {.id = request.id};
   }
+
   void disconnect(SessionId session) {
     auto held = held_.extract(session);
     if (held.empty()) return;
@@ -77,6 +79,7 @@ class StoreRanks {
     const StoreRank taken{.rank = *rank, .size = *size, .generation = ++generation_};
     return {.id = request.id, .value = encode_record(taken), .number = *rank};
   }
+
   void free_rank(SessionId session, const std::string& name, int rank) {
     charges_.remove(session, rank_bytes(name));
     Scope& scope = scopes_.at(name);

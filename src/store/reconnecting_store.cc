@@ -59,6 +59,7 @@ class ReconnectingClient final : public ReconnectingStore {
     MEMSPAN_PASS_ASSIGN(thread_, start_thread("a store that reconnects", [this] { run(); }));
     return Status::ok();
   }
+
   ~ReconnectingClient() override { end(); }
 
   std::uint64_t add_renewal(Renewal renewal) override MEMSPAN_EXCLUDES(mutex_) {
@@ -66,12 +67,14 @@ class ReconnectingClient final : public ReconnectingStore {
     renewals_.emplace(++last_number_, std::make_shared<const Renewal>(std::move(renewal)));
     return last_number_;
   }
+
   void remove_renewal(std::uint64_t renewal) override MEMSPAN_EXCLUDES(mutex_) {
     if (renewal == 0) return;  // the caller has added none
     MutexLock lock(mutex_);
     renewals_.erase(renewal);
     while (used_renewal_ == renewal) changed_.wait_until(mutex_, Deadline::never());
   }
+
   Status state() const override MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     return loss_ || is_ending_ ? loss() : Status::ok();
@@ -81,24 +84,30 @@ class ReconnectingClient final : public ReconnectingStore {
              KeyLife life) override {
     return repeat(deadline, [&](auto& store) { return store.set(key, value, deadline, life); });
   }
+
   Result<std::string> get(std::string_view key, Deadline deadline) override {
     return repeat(deadline, [&](auto& store) { return store.get(key, deadline); });
   }
+
   Result<std::string> get_now(std::string_view key, Deadline deadline) override {
     return repeat(deadline, [&](auto& store) { return store.get_now(key, deadline); });
   }
+
   Result<std::string> compare_and_swap(std::string_view key, std::string_view expected,
                                        std::string_view desired, Deadline deadline,
                                        KeyLife life) override {
     MEMSPAN_PASS_ASSIGN(auto session, await_session(0, deadline));
     return session.store->compare_and_swap(key, expected, desired, deadline, life);
   }
+
   Result<bool> remove(std::string_view key, Deadline deadline) override {
     return repeat(deadline, [&](auto& store) { return store.remove(key, deadline); });
   }
+
   Result<StoreListing> list(std::string_view prefix, Deadline deadline) override {
     return repeat(deadline, [&](auto& store) { return store.list(prefix, deadline); });
   }
+
   // Registers the watch first, so that a session that begins in between includes it.
   Result<std::uint64_t> watch(std::string_view prefix, StoreWatcher watcher,
                               Deadline deadline) override MEMSPAN_EXCLUDES(mutex_) {
@@ -133,6 +142,7 @@ class ReconnectingClient final : public ReconnectingStore {
       return number;
     }
   }
+
   // Does not wait for a lost store.
   Status unwatch(std::uint64_t watch, Deadline deadline) override MEMSPAN_EXCLUDES(mutex_) {
     MEMSPAN_PASS(check_process());
@@ -157,6 +167,7 @@ class ReconnectingClient final : public ReconnectingStore {
     if (status.is_ok() && there.code() != Code::kStoreLost) status = there;
     return status;
   }
+
   // A child made by fork() has no such thread.
   void end() override MEMSPAN_EXCLUDES(mutex_) {
     if (process_ != ::getpid()) return;
@@ -172,6 +183,7 @@ class ReconnectingClient final : public ReconnectingStore {
     store->end();
     if (thread) thread->join();
   }
+
   // Always that of the first session.
   std::uint64_t lease() const override { return lease_; }
   const std::string& member() const override { return member_; }
@@ -206,6 +218,7 @@ class ReconnectingClient final : public ReconnectingStore {
                                        "made this one by fork()",
                                        process_)};
   }
+
   // Returns a session that began after that one. kStoreLost at the deadline, and after end().
   Result<Session> await_session(std::uint64_t after, const Deadline& deadline)
       MEMSPAN_EXCLUDES(mutex_) {
@@ -222,6 +235,7 @@ class ReconnectingClient final : public ReconnectingStore {
     if (is_ending_) return loss();
     return session_;
   }
+
   // Repeats `call(store)` until it returns anything but kStoreLost.
   template <typename Call>
   auto repeat(const Deadline& deadline, Call call) -> std::invoke_result_t<Call, KeyValueStore&> {
@@ -232,6 +246,7 @@ class ReconnectingClient final : public ReconnectingStore {
       used = session.number;
     }
   }
+
   Status loss() const MEMSPAN_REQUIRES(mutex_) {
     if (is_ending_) return {Code::kStoreLost, "this member has ended its lease"};
     const auto waits = [](const Loss& loss) {
@@ -266,6 +281,7 @@ class ReconnectingClient final : public ReconnectingStore {
       if (!reconnect()) return;
     }
   }
+
   // Returns ok after end().
   Status await_loss(const Session& session) {
     for (;;) {
@@ -286,6 +302,7 @@ class ReconnectingClient final : public ReconnectingStore {
       }
     }
   }
+
   void note_loss(const Status& over) MEMSPAN_EXCLUDES(mutex_) {
     const Status why = reason_of(over);
     {
@@ -298,6 +315,7 @@ class ReconnectingClient final : public ReconnectingStore {
         fmt::format("the store at {} is lost, and this process tries to connect to it again: {}{}",
                     options_.where, why.message(), kStoreLost));
   }
+
   bool reconnect() {
     for (;;) {
       if (next_pause_ != Duration::zero() && !pause(jittered(next_pause_))) return false;
@@ -312,6 +330,7 @@ class ReconnectingClient final : public ReconnectingStore {
       loss_->last_attempt = std::move(begun);
     }
   }
+
   Status begin_session(const std::shared_ptr<KeyValueStore>& store) {
     const Deadline deadline = Deadline::after(kAttemptPatience);
     std::map<std::uint64_t, std::shared_ptr<Watch>> watches;
@@ -334,6 +353,7 @@ class ReconnectingClient final : public ReconnectingStore {
     if (!status.is_ok()) store->end();
     return status;
   }
+
   Status renew(KeyValueStore& store, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_) {
     return use_renewals([&](const Renewal& renewal) {
       Status status = renewal.renew ? renewal.renew(store, deadline) : Status::ok();
@@ -341,6 +361,7 @@ class ReconnectingClient final : public ReconnectingStore {
       return is_over ? std::move(status) : Status::ok();
     });
   }
+
   // Watches that ended in the meantime also end in this session. The former session ends last,
   // because its watcher may wait for this one.
   Status publish(const std::shared_ptr<KeyValueStore>& store,
@@ -374,6 +395,7 @@ class ReconnectingClient final : public ReconnectingStore {
                                           to_seconds(away)));
     return Status::ok();
   }
+
   // Calls `use` for each renewal that was not removed, up to the first failure.
   template <typename Use>
   Status use_renewals(Use use) MEMSPAN_EXCLUDES(mutex_) {
@@ -396,6 +418,7 @@ class ReconnectingClient final : public ReconnectingStore {
     }
     return Status::ok();
   }
+
   // False if end() cut it short.
   bool pause(Duration duration) MEMSPAN_EXCLUDES(mutex_) {
     const Deadline deadline = Deadline::after(duration);

@@ -73,10 +73,12 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
         "accepting connections");
     return Status::ok();
   }
+
   // A child of fork() leaves the connections to its parent.
   ~RunningServer() override {
     if (loop_ != nullptr && loop_->stop()) stop();
   }
+
   Status adopt(Fd socket) override {
     MEMSPAN_TRY_ASSIGN(auto channel, adopt_channel(std::move(socket)), "adopting a connection");
     auto stream = std::make_shared<std::unique_ptr<ByteChannel>>(std::move(channel));
@@ -85,6 +87,7 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
     });
     return Status::ok();
   }
+
   const Endpoint& endpoint() const override { return endpoint_; }
   const std::string& secret() const override { return secret_; }
   Status reload(const StoreSecurity& security) override {
@@ -106,6 +109,7 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
     done.wait();  // also returns if the callback throws
     return Status::ok();
   }
+
   Result<StoreStatistics> statistics(Duration patience) override {
     // Owners: this call and the handler, which may run after the patience is over.
     auto promise = std::make_shared<std::promise<StoreStatistics>>();
@@ -137,6 +141,7 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
       sessions_.erase(id);
     }
   }
+
   StoreStatistics count() const {
     return {.members = state_.sessions(),
             .connections = sessions_.size(),
@@ -150,6 +155,7 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
             .refused = refused_,
             .requests = requests_};
   }
+
   void add(SessionId id, std::unique_ptr<ByteChannel> stream) {
     auto session = std::make_shared<StoreSession>(*this, id, std::move(stream),
                                                   StoreSession::Shared{*loop_, chunk_, backlog_},
@@ -157,12 +163,14 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
     sessions_.emplace(id, session);
     session->start();
   }
+
   void end(SessionId id, const Status& why) {
     auto found = sessions_.find(id);
     if (found == sessions_.end()) return;
     const auto session = found->second;  // closed() takes it out of the map
     session->close(why);
   }
+
   void trust(std::shared_ptr<const TlsContext> tls) {
     authentication_.trust(std::move(tls), next_session_);
     std::map<SessionId, Status> refused;
@@ -197,6 +205,7 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
       return;
     }
   }
+
   // No descriptor is left: so the peer does not wait.
   void accept_and_close() {
     reserve_.reset();
@@ -204,6 +213,7 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
     reserve_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     warn_limited("there are no descriptors left for another connection");
   }
+
   void accept(Fd socket) {
     const SessionId id = next_session_++;
     ++accepted_;
@@ -236,16 +246,19 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
     arm_expiry();
     return welcome;
   }
+
   void spoke(SessionId from) override {
     admission_.note_activity(from);
     state_.hear(from, Clock::now());
   }
+
   void serve(SessionId from, StoreRequest request) override {
     ++requests_;
     if (!headroom_.free_for(state_.memory_for(request))) throw std::bad_alloc();
     deliver(state_.apply(from, std::move(request), Clock::now()));
     headroom_.hold();
   }
+
   void closed(SessionId id, const Status& why) override {
     admission_.release(id);
     sessions_.erase(id);
@@ -262,6 +275,7 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
     }
     headroom_.hold();
   }
+
   void free_headroom() override { headroom_.free(); }
   bool has_memory(std::size_t bytes) const override { return Headroom::is_there(bytes); }
 
@@ -284,6 +298,7 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
     }
     arm_expiry();
   }
+
   // Drops one at a time: the others may read theirs in the meantime.
   void drop_slowest() {
     const auto slowest = std::max_element(sessions_.begin(), sessions_.end(),
@@ -298,6 +313,7 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
                      "at most {} are kept, and it left the most, {}",
                      backlog_.bytes(), options_.quota.queued, session->queued())});
   }
+
   // An early timer is harmless, because it arms the next one.
   void arm_expiry() {
     const auto next = state_.next_deadline();
@@ -306,6 +322,7 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
     expiry_ = loop_->call_at(*next, [this] { expire(); });
     armed_for_ = next;  // last: without memory nothing is armed
   }
+
   void expire() {
     armed_for_.reset();
     headroom_.free();
@@ -314,6 +331,7 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
     deliver(std::move(expired.answers));
     headroom_.hold();
   }
+
   // Handles an exception that left a handler for lack of memory.
   void report(const std::exception& error) noexcept {
     headroom_.free();
@@ -323,6 +341,7 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
       // There is no memory for the line either.
     }
   }
+
   // Logs at most one warning a second and drops the others.
   void warn_limited(const std::string& about) {
     const auto now = Clock::now();

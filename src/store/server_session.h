@@ -34,6 +34,7 @@ class StoreBacklog {
     if (frame.value.empty()) return;
     if (++shared_[frame.value.identity()] == 1) bytes_ += frame.value.size();
   }
+
   // `frame` must have been added.
   void remove(const StoreFrame& frame) {
     bytes_ -= head_bytes(frame);
@@ -42,12 +43,14 @@ class StoreBacklog {
     bytes_ -= frame.value.size();
     shared_.erase(found);
   }
+
   std::size_t bytes() const { return bytes_; }
 
  private:
   static std::size_t head_bytes(const StoreFrame& frame) {
     return sizeof frame + frame.head.size();
   }
+
   std::size_t bytes_ = 0;
   std::unordered_map<const void*, std::uint32_t> shared_;  // frames that have that value
 };
@@ -99,9 +102,11 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
     });
     run([&] { shake_hands(); });
   }
+
   void send(const StoreAnswer& answer) {
     if (stage_ == Stage::kServing) run([&] { queue(encode_sharing(answer)); });
   }
+
   // Drops unsent frames.
   void close(const Status& why) {
     if (stage_ == Stage::kClosed) return;
@@ -114,6 +119,7 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
     for (const EventLoop::Token timer : {patience_, reading_, writing_}) shared_.loop.cancel(timer);
     owner_.closed(id_, was_dismissed ? dismissal_ : why);
   }
+
   // Sends `why` to the peer, as far as it reads that in time, and closes.
   // Drops the queue except its first frame: the stream may have sent a part of it, and must send
   // all.
@@ -135,6 +141,7 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
       close(why);
     }
   }
+
   // Memory of the unsent frames, in bytes.
   std::size_t queued() const { return backlog_.bytes(); }
   bool is_serving() const { return stage_ == Stage::kServing; }
@@ -179,11 +186,13 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
       dismiss({Code::kOutOfMemory, "the store's process has no memory for what this member asks"});
     }
   }
+
   void shake_hands() {
     if (!goes_on(stream_->handshake())) return;
     stage_ = Stage::kGreeting;
     read();
   }
+
   void on_ready(std::uint32_t events) {
     const bool has_ended = (events & (EPOLLHUP | EPOLLERR)) != 0;
     // A peer that is gone reads no answers, and no read of a paused session would find that out.
@@ -209,6 +218,7 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
     }
     watch();
   }
+
   // Watches for what is awaited.
   void watch() {
     const std::uint32_t wanted = (is_reading_ ? EPOLLIN : 0U) | (is_writing_ ? EPOLLOUT : 0U);
@@ -216,6 +226,7 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
     watched_ = wanted;
     shared_.loop.change(watch_, wanted);
   }
+
   void read() {
     for (int i = 0; i < kChunksInARow; ++i) {
       take_frames();
@@ -232,18 +243,21 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
     }
     read_soon();
   }
+
   // The peer speaks TLS, and this store does not (under TLS, no record is seen here). A TLS alert
   // makes the peer fail at once; otherwise it would retry, as if the store were about to start.
   void refuse_tls() {
     static_cast<void>(stream_->write(kProtocolVersionAlert));
     close({Code::kAuth, "the other side speaks TLS, and this store was configured without it"});
   }
+
   void read_soon() {
     shared_.loop.call_soon([self = shared_from_this()] {
       if (self->stage_ == Stage::kGreeting || self->stage_ == Stage::kServing)
         self->run([&] { self->read(); });
     });
   }
+
   // Pauses when the peer has too many unread answers; write() resumes it.
   void take_frames() {
     while (stage_ == Stage::kGreeting || stage_ == Stage::kServing) {
@@ -257,12 +271,14 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
       take_frame(*frame);
     }
   }
+
   void take_frame(std::string_view body) {
     if (stage_ == Stage::kGreeting) return greet(body);
     auto request = decode_request(body);
     if (!request.is_ok()) return close(request.status());
     owner_.serve(id_, std::move(request).value());
   }
+
   void greet(std::string_view body) {
     auto hello = decode_hello(body);
     if (!hello.is_ok()) return close(hello.status());
@@ -281,6 +297,7 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
     }
     queue({.head = encode(welcome)});
   }
+
   void queue(StoreFrame frame) {
     queue_.push_back(std::move(frame));
     unsent_ += queue_.back().size();
@@ -295,6 +312,7 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
                        backlog_.bytes(), limits_.queued)});
     if (queue_.size() == 1) write();
   }
+
   void write() {
     std::size_t in_a_row = 0;
     while (!queue_.empty()) {
@@ -312,12 +330,14 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
     if (stage_ == Stage::kRefusing) close(lost("it was refused"));
     if (stage_ == Stage::kDismissed) close(dismissal_);
   }
+
   // The socket is writable, but other sessions have their turn.
   void write_soon() {
     time_frame(writing_, sent_ > 0);
     is_writing_ = true;
     watch();
   }
+
   // The first frame of the queue was sent.
   void end_frame() {
     unsent_ -= queue_.front().size();
@@ -330,12 +350,14 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
     is_paused_ = false;
     read_soon();
   }
+
   void drop_queue() {
     for (const StoreFrame& frame : queue_) shared_.backlog.remove(frame);
     queue_.clear();
     backlog_ = {};
     unsent_ = 0;
   }
+
   // Limits the time from the first byte of a frame to its last, in one direction.
   // Before the hello, patience_ limits everything.
   void time_frame(EventLoop::Token& timer, bool has_begun) {
@@ -349,6 +371,7 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
       });
     });
   }
+
   // True if the step was done. Otherwise the session waits, or is closed.
   bool goes_on(const ChannelStep& step) {
     switch (step.next) {

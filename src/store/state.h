@@ -47,6 +47,7 @@ class StoreState {
     MEMSPAN_CHECK(is_new);
     arm(id, found->second);
   }
+
   // Returns the answers to send now: the request's own, if any yet, and those of waits and watches
   // that it triggers in any session. The request must pass check_request() and come from a
   // connected session. Throws only for lack of memory, and not if memory_for() the request is
@@ -72,6 +73,7 @@ class StoreState {
     }
     return answers;
   }
+
   // Upper bound of the bytes that apply() takes for the request.
   // The memory that is kept (as charges count it), and three times that of an answer to every
   // possible receiver, for a vector that grows.
@@ -81,11 +83,13 @@ class StoreState {
         4 * (request.value.size() + request.expected.size()) + 512 + 8 * request.key.size();
     return kAlways + kept + 3 * (1 + keys_.listeners(request.key)) * sizeof(StoreOutgoing);
   }
+
   // The session sent something.
   // Leaves the timer as it is; expire() moves it.
   void hear(SessionId session, Clock::time_point now) {
     if (auto found = sessions_.find(session); found != sessions_.end()) found->second.heard = now;
   }
+
   // Ends the session; does nothing if it has ended.
   StoreAnswers disconnect(SessionId id) {
     auto session = sessions_.extract(id);
@@ -96,6 +100,7 @@ class StoreState {
     keys_.disconnect(id, answers);
     return answers;
   }
+
   // Returns what is due at `now`: timeouts, and sessions that were silent for too long.
   Expired expire(Clock::time_point now) {
     Expired expired;
@@ -114,6 +119,7 @@ class StoreState {
     }
     return expired;
   }
+
   std::size_t sessions() const { return sessions_.size(); }
   const StoreKeys& keys() const { return keys_; }
   std::size_t charged() const { return charges_.all(); }  // bytes kept for sessions
@@ -146,6 +152,7 @@ class StoreState {
           fmt::format("the certificate names rank {}, not {}", *member.rank, request.rank));
     return ranks_.take(from, member.name, request);
   }
+
   void arm(SessionId id, Session& session) {
     if (!session.member.silence) return;
     session.timer = session.heard + *session.member.silence;

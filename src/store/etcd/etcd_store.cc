@@ -76,11 +76,13 @@ class Events {
     MEMSPAN_TRY_ASSIGN(thread_, start_thread("a store's watchers", [this] { run(); }), "watching");
     return Status::ok();
   }
+
   void push(std::shared_ptr<WatchCalls> watch, StoreChange change) MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     events_.emplace_back(std::move(watch), std::move(change));
     changed_.notify_all();
   }
+
   // After this returns, no watcher runs or begins. Watchers may not call it.
   void stop() MEMSPAN_EXCLUDES(mutex_) {
     std::optional<std::thread> thread;
@@ -92,6 +94,7 @@ class Events {
     }
     if (thread) thread->join();
   }
+
   void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
     if (thread_) thread_->detach();
     thread_.reset();
@@ -158,6 +161,7 @@ class EtcdStore final : public KeyValueStore {
     number_ = static_cast<std::uint64_t>(answer.is_done ? answer.revision : before->created);
     return Status::ok();
   }
+
   // A child made by fork() ends nothing: the parent owns the lease.
   ~EtcdStore() override {
     if (process_ == ::getpid()) {
@@ -180,6 +184,7 @@ class EtcdStore final : public KeyValueStore {
     return written ? Status::ok()
                    : Status(Code::kInternal, "etcd refuses a write without a reason");
   }
+
   Result<std::string> get(std::string_view key, Deadline deadline) override {
     MEMSPAN_PASS(check(key, deadline));
     const std::string full = keys_ + std::string(key);
@@ -216,12 +221,14 @@ class EtcdStore final : public KeyValueStore {
     MutexLock lock(arrival->mutex);
     return std::move(*arrival->value);
   }
+
   Result<std::string> get_now(std::string_view key, Deadline deadline) override {
     MEMSPAN_PASS(check(key, deadline));
     MEMSPAN_PASS_ASSIGN(const auto seen, read(keys_ + std::string(key), deadline));
     if (seen.keys.empty()) return Status(Code::kNotFound, "there is no such key");
     return seen.keys.front().value;
   }
+
   Result<std::string> compare_and_swap(std::string_view key, std::string_view expected,
                                        std::string_view desired, Deadline deadline,
                                        KeyLife life) override {
@@ -238,6 +245,7 @@ class EtcdStore final : public KeyValueStore {
       if (written) return std::string(desired);
     }
   }
+
   Result<bool> remove(std::string_view key, Deadline deadline) override {
     MEMSPAN_PASS(check(key, deadline));
     const std::string full = keys_ + std::string(key);
@@ -249,6 +257,7 @@ class EtcdStore final : public KeyValueStore {
       if (written) return true;
     }
   }
+
   Result<StoreListing> list(std::string_view prefix, Deadline deadline) override {
     MEMSPAN_PASS(check(deadline));
     const std::string full = keys_ + std::string(prefix);
@@ -263,6 +272,7 @@ class EtcdStore final : public KeyValueStore {
     }
     return listing;
   }
+
   Result<std::uint64_t> watch(std::string_view prefix, StoreWatcher watcher,
                               Deadline deadline) override {
     MEMSPAN_PASS(check(deadline));
@@ -288,6 +298,7 @@ class EtcdStore final : public KeyValueStore {
     watches_[id] = calls;
     return id;
   }
+
   Status unwatch(std::uint64_t watch, Deadline deadline) override {
     Status state = check(deadline);
     if (state.code() == Code::kForked) return state;
@@ -303,6 +314,7 @@ class EtcdStore final : public KeyValueStore {
     }
     return state.is_ok() ? removed : state;
   }
+
   void end() override {
     if (process_ != ::getpid()) return;
     {
@@ -317,6 +329,7 @@ class EtcdStore final : public KeyValueStore {
       static_cast<void>(cluster_.call(kRevoke, lease_request(lease_), Deadline::after(kGoodbye),
                                       Cluster::Call::kLast));
   }
+
   std::uint64_t lease() const override { return number_; }
   const std::string& member() const override { return member_; }
 
@@ -335,10 +348,12 @@ class EtcdStore final : public KeyValueStore {
     if (deadline.has_passed()) return {Code::kTimeout, "the deadline passed before the call"};
     return Status::ok();
   }
+
   Status check(std::string_view key, const Deadline& deadline) {
     MEMSPAN_PASS(check_store_key(key));
     return check(deadline);
   }
+
   // One key, or all in [key, end).
   Result<RangeAnswer> read(std::string_view key, const Deadline& deadline,
                            std::string_view end = {}, Reading reading = Reading::kWhole) {
@@ -346,6 +361,7 @@ class EtcdStore final : public KeyValueStore {
                         cluster_.call(kRange, range_request(key, end, reading), deadline));
     return read_range(text);
   }
+
   // True: it is written. False: the key has another revision than `expected`, or the lease that it
   // should keep has ended.
   Result<bool> write(Transaction::Write what, std::optional<Revision> expected,
@@ -381,6 +397,7 @@ class EtcdStore final : public KeyValueStore {
     MEMSPAN_PASS_ASSIGN(auto answer, read_transaction(*text));
     return judge(answer, mark, mark_key);
   }
+
   Result<bool> judge(const TransactionAnswer& answer, const Mark& mark,
                      const std::string& mark_key) {
     bool was_written = answer.is_done;
@@ -399,6 +416,7 @@ class EtcdStore final : public KeyValueStore {
     marks_.push_back({.number = mark.number, .written = written});
     return was_written;
   }
+
   Mark take_mark() MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     if (marks_.empty()) return {.number = ++last_mark_};
@@ -406,10 +424,12 @@ class EtcdStore final : public KeyValueStore {
     marks_.pop_back();
     return mark;
   }
+
   Status lose() {
     cluster_.end({Code::kStoreLost, "etcd has ended this member's lease"});
     return cluster_.status();
   }
+
   std::string without_prefix(const std::string& key) const { return key.substr(keys_.size()); }
 
   const std::string member_;

@@ -41,6 +41,7 @@ class Streams {
       : cluster_(cluster), settings_(settings), lease_(lease), time_to_live_(time_to_live) {
     transfers_.emplace(kRenewal, std::make_unique<Transfer>(settings));
   }
+
   ~Streams() { stop(); }
   Streams(const Streams&) = delete;
   Streams& operator=(const Streams&) = delete;
@@ -51,6 +52,7 @@ class Streams {
     MEMSPAN_TRY_ASSIGN(thread_, start_thread("the streams of etcd", [this] { run(); }), "etcd");
     return Status::ok();
   }
+
   // After this returns, no sink runs or begins.
   void stop() MEMSPAN_EXCLUDES(mutex_) {
     if (!thread_.joinable()) return;
@@ -58,6 +60,7 @@ class Streams {
     curl_multi_wakeup(multi_.get());
     thread_.join();
   }
+
   // For a child made by fork(), which has no such thread.
   void forget_in_child() {
     if (thread_.joinable()) thread_.detach();
@@ -69,6 +72,7 @@ class Streams {
     curl_multi_wakeup(multi_.get());
     return last_watch_;
   }
+
   // After this returns, the sink does not run or begin.
   void remove(std::uint64_t watch) MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -127,6 +131,7 @@ class Streams {
     for (auto& [id, transfer] : transfers_) abandon(*transfer);
     transfers_.clear();
   }
+
   // Closes the streams of ended watches and of abandoned members.
   void close_strays() MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -137,6 +142,7 @@ class Streams {
       return is_over;
     });
   }
+
   void open_watches() MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     for (const auto& [id, watched] : watches_) {
@@ -153,12 +159,14 @@ class Streams {
               [this, &transfer](std::string& received) { return take_lines(transfer, received); });
     }
   }
+
   void renew() {
     Transfer& renewal = *transfers_.at(kRenewal);
     if (!renewal.is_due() || cluster_.has_ended()) return;
     renewal_sent_ = Clock::now();
     begin(renewal, "/v3/lease/keepalive", lease_request(lease_), kRenewalLimit);
   }
+
   void finish(Transfer& transfer, CURLcode code) {
     auto answer = transfer.finish(code);
     abandon(transfer);
@@ -176,6 +184,7 @@ class Streams {
     // A stream that ends without a failure is of a member that is ending.
     try_again(transfer, status);
   }
+
   void finish_renewal(Transfer& renewal, const Result<std::string>& answer) {
     const auto left = answer.is_ok() ? read_keep_alive(*answer) : answer.status();
     if (left.is_ok() && *left > 0) {
@@ -198,6 +207,7 @@ class Streams {
                        cluster_.address().to_string(), silent, left.status().message())});
     try_again(renewal, left.status());
   }
+
   void try_again(Transfer& transfer, const Status& failed) {
     transfer.not_before = Clock::now() + kPause;
     if (is_token_refused(failed))
@@ -205,6 +215,7 @@ class Streams {
     else
       cluster_.give_up(transfer.turn);
   }
+
   bool take_lines(Transfer& transfer, std::string& received) MEMSPAN_EXCLUDES(mutex_) {
     std::size_t begin = 0;
     bool goes_on = true;
@@ -214,6 +225,7 @@ class Streams {
     received.erase(0, begin);
     return goes_on;
   }
+
   bool take_line(Transfer& transfer, std::string_view line) MEMSPAN_EXCLUDES(mutex_) {
     if (line.empty()) return true;
     auto message = read_watch(line);
@@ -225,6 +237,7 @@ class Streams {
       take(watched->second, *message);
     return !message->is_compacted;
   }
+
   // Reports what has changed since the last report, but not in which steps.
   Status take_listing(std::uint64_t watch, std::string_view answer) MEMSPAN_EXCLUDES(mutex_) {
     MEMSPAN_PASS_ASSIGN(auto listing, read_range(answer));
@@ -247,6 +260,7 @@ class Streams {
     watched.next = std::max(watched.next, listing.revision + 1);
     return Status::ok();
   }
+
   void take(Watched& watched, const WatchMessage& message) MEMSPAN_REQUIRES(mutex_) {
     for (const auto& change : message.changes) {
       if (change.now.modified < watched.next) continue;  // reported before the stream moved
@@ -259,6 +273,7 @@ class Streams {
     for (const auto& change : message.changes)
       watched.next = std::max(watched.next, change.now.modified + 1);
   }
+
   void begin(Transfer& transfer, const char* path, std::string body, Duration limit,
              HttpRequest::Stream stream = nullptr) {
     transfer.turn = cluster_.turn();
@@ -268,10 +283,12 @@ class Streams {
     transfer.is_under_way = curl_multi_add_handle(multi_.get(), transfer.handle()) == CURLM_OK;
     if (!transfer.is_under_way) transfer.not_before = Clock::now() + kPause;
   }
+
   void abandon(Transfer& transfer) {
     if (std::exchange(transfer.is_under_way, false))
       curl_multi_remove_handle(multi_.get(), transfer.handle());
   }
+
   Clock::time_point next_moment() const {
     Clock::time_point next = Clock::now() + kLongestSleep;
     for (const auto& [id, transfer] : transfers_)

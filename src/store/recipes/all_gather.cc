@@ -168,6 +168,7 @@ class EpochCall {
       // The lease ends it.
     }
   }
+
   EpochCall(const EpochCall&) = delete;
   EpochCall& operator=(const EpochCall&) = delete;
 
@@ -216,11 +217,13 @@ class EpochCall {
       if (change.is_ok()) begun = note_change(*change);
     }
   }
+
   Status read_decision(const Deadline& deadline) {
     auto text = store_.get_now(keys_.decision(), deadline);
     if (!text.is_ok() && text.code() != Code::kNotFound) return text.status();
     return take_decision(text.is_ok() ? std::move(*text) : "").annotate("reading the decision");
   }
+
   // An empty text means that there is no decision yet.
   Status take_decision(std::string text) {
     decision_text_ = std::move(text);
@@ -231,6 +234,7 @@ class EpochCall {
     MEMSPAN_PASS_ASSIGN(decision_, decode_record<EpochDecision>(decision_text_));
     return Status::ok();
   }
+
   Result<EpochSlots> read_slots(const Deadline& deadline) {
     MEMSPAN_TRY_ASSIGN(const StoreListing listing, store_.list(keys_.slots_prefix(), deadline),
                        "listing the members");
@@ -247,6 +251,7 @@ class EpochCall {
     if (first) slots[0] = std::move(*first);
     return slots;
   }
+
   Result<std::string> read_own_slot() {
     auto text = store_.get_now(keys_.slot(rank_), deadline_);
     if (text.code() == Code::kNotFound) return std::string();
@@ -255,6 +260,7 @@ class EpochCall {
     if (slot.caller.lease == mine_.caller.lease) mine_.met = slot.met;
     return text;
   }
+
   // Tries until this caller has the slot. It may take that of a finished epoch.
   Status fill_slot(std::string before) {
     for (;;) {
@@ -275,6 +281,7 @@ class EpochCall {
       before = now;
     }
   }
+
   // Rank 0 may have gone since this caller's last epoch, or found that another one has.
   Status look_for_first() {
     MEMSPAN_PASS_ASSIGN(auto first, find_record<EpochSlot>(store_, keys_.slot(0), deadline_));
@@ -284,6 +291,7 @@ class EpochCall {
     MEMSPAN_PASS(read_decision(deadline_));
     return check_last_callers();
   }
+
   // For a caller of the last epoch that has no slot any more.
   Status check_presence(const EpochCaller& caller) const {
     if (caller.nonce == 0) return Status::ok();
@@ -293,10 +301,12 @@ class EpochCall {
     }
     return is_gone(caller);
   }
+
   Status check_last_callers() const {
     if (!decision_.has_lost_one_of(store_.lease())) return Status::ok();
     return is_gone(decision_.lost);
   }
+
   // For rank 0. Decides what can be decided: that a caller has another size, that all have come, or
   // that one is gone.
   Status decide() {
@@ -336,12 +346,14 @@ class EpochCall {
     }
     return Status::ok();
   }
+
   // For the others: the parts of callers that gave up an all-gather count, so if that of rank 0 is
   // among them, the last one to come decides.
   Status complete_for_first() {
     if (first_.state != EpochSlot::State::kGaveUp) return Status::ok();
     return complete(deadline_).status();
   }
+
   // False: some have not come. A caller that gives up a creation has not taken part: if it empties
   // its slot before it finds the announcement, it is not in the listing; if it finds it, it changes
   // the decision, which keeps this from deciding by an older listing.
@@ -352,6 +364,7 @@ class EpochCall {
     static_cast<void>(store_.remove(keys_.announcement(), Deadline::after(kWithdrawal)));
     return is_over;
   }
+
   Result<bool> complete_now(const Deadline& deadline) {
     for (;;) {
       MEMSPAN_PASS(read_decision(deadline));
@@ -377,6 +390,7 @@ class EpochCall {
       if (is_written) return true;
     }
   }
+
   Status write_founders(const EpochDecision& decision) {
     GroupFounders founders{.alive_prefix = created_alive_prefix(name_), .members = {}};
     for (const EpochCaller& caller : decision.decided)
@@ -384,6 +398,7 @@ class EpochCall {
     const GroupKeys keys{.group = created_group_name(name_, decision)};
     return store_.set(keys.founders_key(), encode_record(founders), deadline_);
   }
+
   // A caller that waited here, or one of the last epoch if rank 0 was also in it: kPeerLost.
   Result<std::optional<EpochCaller>> find_gone() const {
     for (const auto& [rank, caller] : gone_)
@@ -405,6 +420,7 @@ class EpochCall {
     }
     return std::optional<EpochCaller>();
   }
+
   // Writes the decision. False: reads the one that another caller has written instead.
   Result<bool> swap(EpochDecision next, const Deadline& deadline) {
     for (const EpochCaller& caller : next.decided) next.consumed.insert(caller.nonce);
@@ -418,6 +434,7 @@ class EpochCall {
     MEMSPAN_TRY(take_decision(std::move(now)), "writing");
     return decision_text_ == wanted;
   }
+
   // kPeerLost: this caller cannot take part any more.
   Status note_change(const StoreChange& change) {
     if (change.key == keys_.announcement()) return Status::ok();
@@ -457,6 +474,7 @@ class EpochCall {
     }
     return decide();
   }
+
   Result<EpochDecision> finish() {
     EpochSlot empty = mine_;
     empty.state = EpochSlot::State::kEmpty;
@@ -468,6 +486,7 @@ class EpochCall {
     if (!is_ok) return decision_.status;
     return std::move(decision_);
   }
+
   // Unless another caller has it now.
   Status change_slot(EpochSlot to, const Deadline& deadline) {
     const auto now = store_.compare_and_swap(keys_.slot(rank_), encode_record(mine_),
@@ -475,6 +494,7 @@ class EpochCall {
     if (now.is_ok()) mine_ = std::move(to);
     return now.status();
   }
+
   // Callers of a creation that gave up while this one waited have come.
   Status find_missing(const Deadline& deadline) {
     MEMSPAN_TRY_ASSIGN(const EpochSlots slots, read_slots(deadline), "giving up");
@@ -487,6 +507,7 @@ class EpochCall {
     }
     return end_of_wait(describe_missing(size_, missing));
   }
+
   // Returns a time-out, or what has been lost, unless the epoch has been decided with this caller.
   Result<EpochDecision> give_up(const Status& lost) {
     const Deadline deadline = Deadline::after(kWithdrawal);
@@ -521,6 +542,7 @@ class EpochCall {
     }
     return why;
   }
+
   // The decision about this caller may be among the changes: there are later ones, or it ended with
   // rank 0.
   Result<EpochDecision> find_decision(const Status& why, const Deadline& deadline) {

@@ -55,11 +55,13 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
     write();
     return Status::ok();
   }
+
   // Afterwards no watcher runs.
   void stop() {
     for (const std::uint64_t watch : std::exchange(watches_, {}))
       static_cast<void>(store_.unwatch(watch, Deadline::after(std::chrono::seconds(1))));
   }
+
   std::vector<int> missing(std::uint64_t operation) MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     std::vector<int> missing;
@@ -69,6 +71,7 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
       if (!parts.contains(rank)) missing.push_back(rank);
     return missing;
   }
+
   // Ends the operation for all.
   void fail(std::uint64_t operation, const Status& why) MEMSPAN_EXCLUDES(mutex_) {
     {
@@ -87,6 +90,7 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
     if (watch.is_ok()) watches_.push_back(*watch);
     return watch.status().annotate("watching the members");
   }
+
   void take(const StoreChange& change) MEMSPAN_EXCLUDES(mutex_) {
     {
       MutexLock lock(mutex_);
@@ -99,12 +103,14 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
     }
     write();
   }
+
   void note(const StoreChange& change) MEMSPAN_REQUIRES(mutex_) {
     if (change.key.starts_with(keys_.member_prefix()))
       take_member(change);
     else if (change.event == StoreEvent::kRemoved)
       note_gone(keys_.rank_of_alive(change.key));
   }
+
   void take_member(const StoreChange& change) MEMSPAN_REQUIRES(mutex_) {
     if (change.event == StoreEvent::kRemoved) return;
     const auto rank = rank_in_key(change.key, keys_.member_prefix());
@@ -114,6 +120,7 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
       if (operation >= next_) operations_[operation].parts.emplace(*rank, std::move(part));
     members_[*rank] = std::move(*member);
   }
+
   // A member that never came is not gone.
   void note_gone(int rank) MEMSPAN_REQUIRES(mutex_) {
     const auto found = members_.find(rank);
@@ -125,6 +132,7 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
                                      : keys_.founders.members[static_cast<std::size_t>(rank)].name,
                           has_record && found->second.has_left ? "it left" : "its lease ended"));
   }
+
   GroupOutcome gather(std::uint64_t operation, Parts& parts) const {
     GroupOutcome outcome{.operation = operation, .is_complete = true};
     for (auto& [rank, part] : parts) {
@@ -134,6 +142,7 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
     if (!outcome.status.is_ok()) outcome.parts.clear();
     return outcome;
   }
+
   void decide() MEMSPAN_REQUIRES(mutex_) {
     for (auto found = operations_.begin(); found != operations_.end();) {
       auto& [operation, state] = *found;
@@ -154,6 +163,7 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
       }
     }
   }
+
   // One thread at a time writes, so outcomes are written in the order of the decisions.
   void write() MEMSPAN_EXCLUDES(mutex_) {
     constexpr Duration kPatience = std::chrono::seconds(15);
