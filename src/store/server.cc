@@ -28,16 +28,9 @@ constexpr Duration kBetweenWarnings = std::chrono::seconds(1);
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 constexpr int kAcceptBatch = 16;
 
-// Marks a delivery as running for its own lifetime.
-class Delivering {
- public:
-  explicit Delivering(bool& is_on) : is_on_(is_on) { is_on_ = true; }
-  ~Delivering() { is_on_ = false; }
-  Delivering(const Delivering&) = delete;
-  Delivering& operator=(const Delivering&) = delete;
-
- private:
-  bool& is_on_;
+// Also if an exception ends the delivery.
+struct EndDelivery {
+  void operator()(bool* is_delivering) const { *is_delivering = false; }
 };
 
 // Members know each other by session numbers, even after they lost the store (ReconnectingStore).
@@ -284,7 +277,8 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
   void deliver(StoreAnswers answers) {
     outbox_.push_back(std::move(answers));
     if (is_delivering_) return;
-    const Delivering delivering(is_delivering_);
+    is_delivering_ = true;
+    const std::unique_ptr<bool, EndDelivery> delivering(&is_delivering_);
     while (!outbox_.empty()) {
       const StoreAnswers next = std::move(outbox_.front());
       outbox_.pop_front();

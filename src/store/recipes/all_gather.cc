@@ -614,10 +614,6 @@ Status leave_allgather(KeyValueStore& store, std::string_view name, Deadline dea
   return leave(keys.slot(0), *first);
 }
 
-Status barrier(KeyValueStore& store, std::string_view name, int rank, int size, Deadline deadline) {
-  return allgather(store, name, rank, size, {}, deadline).status();
-}
-
 Result<CreatedGroup> create_group(KeyValueStore& store, std::string_view name, int rank, int size,
                                   std::string_view mine, Deadline deadline) {
   MEMSPAN_TRY(check_place(rank, size), "creating a group");

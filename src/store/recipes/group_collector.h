@@ -173,7 +173,7 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
         MutexLock lock(mutex_);
         if (is_writing_ || due_.empty()) return;
         is_writing_ = true;
-        outcome = due_.front().encode();
+        outcome = std::move(due_.front()).encode();
         due_.pop_front();
       }
       // A collector that has lost the store is replaced.
