@@ -63,6 +63,17 @@ std::uint32_t silence_ms(const StoreAccess& access, int socket) {
       std::chrono::duration_cast<std::chrono::milliseconds>(silence).count());
 }
 
+// A member's check of a store: ok unless the store's certificate names another job than the
+// member's own certificate or, if that names none, than `job` (empty: any). A member of one job may
+// not host the store of another one.
+Status check_store_job(const TlsContext& own, const ByteChannel& store, const std::string& job) {
+  MEMSPAN_TRY_ASSIGN(const auto named, store.identity(), "checking the store's certificate");
+  const std::string& wanted = own.own_identity() ? own.own_identity()->job : job;
+  if (!named || wanted.empty() || named->job == wanted) return Status::ok();
+  return {Code::kAuth, fmt::format("the store's certificate names the job \"{}\", not \"{}\"",
+                                   named->job, wanted)};
+}
+
 // Repeated attempts to reach a store.
 class Attempts {
  public:
