@@ -130,8 +130,7 @@ class ReconnectingClient final : public ReconnectingStore {
         MutexLock lock(mutex_);
         if (watch->session >= session->number) return number;
       }
-      auto id = session->store->watch(
-          prefix, [watch](const StoreChange& change) { watch->calls.call(change); }, deadline);
+      auto id = begin_watch(*session->store, watch, deadline);
       if (!id.is_ok() && id.code() != Code::kStoreLost) return fail(id.status());
       used = session->number;
       if (!id.is_ok()) continue;
@@ -217,6 +216,13 @@ class ReconnectingClient final : public ReconnectingStore {
     return {Code::kForked, fmt::format("the connection to the store belongs to process {}, which "
                                        "made this one by fork()",
                                        process_)};
+  }
+
+  static Result<std::uint64_t> begin_watch(KeyValueStore& store, std::shared_ptr<Watch> watch,
+                                           const Deadline& deadline) {
+    const std::string& prefix = watch->prefix;
+    return store.watch(
+        prefix, [watch](const StoreChange& change) { watch->calls.call(change); }, deadline);
   }
 
   // Returns a session that began after that one. kStoreLost at the deadline, and after end().
@@ -341,25 +347,20 @@ class ReconnectingClient final : public ReconnectingStore {
     Status status;
     std::map<std::uint64_t, std::uint64_t> ids;
     for (const auto& [number, watch] : watches) {
-      auto id = store->watch(
-          watch->prefix, [watch = watch](const StoreChange& change) { watch->calls.call(change); },
-          deadline);
+      auto id = begin_watch(*store, watch, deadline);
       status = id.status();
       if (!status.is_ok()) break;
       ids[number] = *id;
     }
-    if (status.is_ok()) status = renew(*store, deadline);
+    if (status.is_ok())
+      status = use_renewals([&](const Renewal& renewal) {
+        Status renewed = renewal.renew ? renewal.renew(*store, deadline) : Status::ok();
+        const Code code = renewed.code();
+        return code == Code::kStoreLost || code == Code::kTimeout ? renewed : Status::ok();
+      });
     if (status.is_ok()) status = publish(store, ids);
     if (!status.is_ok()) store->end();
     return status;
-  }
-
-  Status renew(KeyValueStore& store, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_) {
-    return use_renewals([&](const Renewal& renewal) {
-      Status status = renewal.renew ? renewal.renew(store, deadline) : Status::ok();
-      const bool is_over = status.code() == Code::kStoreLost || status.code() == Code::kTimeout;
-      return is_over ? std::move(status) : Status::ok();
-    });
   }
 
   // Watches that ended in the meantime also end in this session. The former session ends last,
