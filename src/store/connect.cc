@@ -208,20 +208,11 @@ Result<const EtcdModule*> load() {
 Status finish_handshake(ByteChannel& stream, const Deadline& deadline) {
   for (;;) {
     const ChannelStep step = stream.handshake();
-    short events = POLLIN;
-    switch (step.next) {
-      case ChannelStep::Next::kDone:
-        return Status::ok();
-      case ChannelStep::Next::kReadable:
-        break;
-      case ChannelStep::Next::kWritable:
-        events = POLLOUT;
-        break;
-      case ChannelStep::Next::kEnd:
-        return {Code::kStoreLost, "the store closed the connection during the TLS handshake"};
-      case ChannelStep::Next::kFailed:
-        return step.failure;
-    }
+    if (step.next == ChannelStep::Next::kDone) return Status::ok();
+    if (step.next == ChannelStep::Next::kFailed) return step.failure;
+    if (step.next == ChannelStep::Next::kEnd)
+      return {Code::kStoreLost, "the store closed the connection during the TLS handshake"};
+    const short events = step.next == ChannelStep::Next::kWritable ? POLLOUT : POLLIN;
     pollfd polled{.fd = stream.socket(), .events = events, .revents = 0};
     MEMSPAN_PASS(poll_ready({&polled, 1}, deadline, "the TLS handshake did not end in time"));
   }

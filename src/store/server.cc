@@ -226,18 +226,14 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
 
   // StoreSession::Owner.
   StoreWelcome greet(SessionId from, const StoreHello& hello, const ByteChannel& stream) override {
-    StoreWelcome welcome{.session = from};
     StoreState::Member member{.name = hello.member};
     if (hello.silence_ms != 0) member.silence = std::chrono::milliseconds(hello.silence_ms);
-    if (Status status = authentication_.check(from, hello, stream, member); !status.is_ok()) {
-      welcome.code = status.code();
-      welcome.message = status.message();
-      return welcome;
-    }
+    if (Status status = authentication_.check(from, hello, stream, member); !status.is_ok())
+      return {.code = status.code(), .message = status.message(), .session = from};
     admission_.release(from);
     state_.connect(from, std::move(member), Clock::now());
     arm_expiry();
-    return welcome;
+    return {.session = from};
   }
 
   void spoke(SessionId from) override {

@@ -282,13 +282,10 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
   void greet(std::string_view body) {
     auto hello = decode_hello(body);
     if (!hello.is_ok()) return close(hello.status());
-    StoreWelcome welcome;
-    if (hello->version == kStoreProtocolVersion) {
-      welcome = owner_.greet(id_, *hello, *stream_);
-    } else {
-      welcome.code = Code::kNotSupported;
-      welcome.message = another_version(*hello);
-    }
+    const StoreWelcome welcome =
+        hello->version == kStoreProtocolVersion
+            ? owner_.greet(id_, *hello, *stream_)
+            : StoreWelcome{.code = Code::kNotSupported, .message = another_version(*hello)};
     const bool is_welcome = welcome.code == Code::kOk;
     stage_ = is_welcome ? Stage::kServing : Stage::kRefusing;
     if (is_welcome) {
@@ -374,24 +371,13 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
 
   // True if the step was done. Otherwise the session waits, or is closed.
   bool goes_on(const ChannelStep& step) {
-    switch (step.next) {
-      case ChannelStep::Next::kDone:
-        return true;
-      case ChannelStep::Next::kReadable:
-        is_reading_ = true;
-        watch();
-        return false;
-      case ChannelStep::Next::kWritable:
-        is_writing_ = true;
-        watch();
-        return false;
-      case ChannelStep::Next::kEnd:
-        close(lost("its connection to the store ended"));
-        return false;
-      case ChannelStep::Next::kFailed:
-        close(step.failure);
-        return false;
-    }
+    using Next = ChannelStep::Next;
+    if (step.next == Next::kDone) return true;
+    if (step.next == Next::kEnd) close(lost("its connection to the store ended"));
+    if (step.next == Next::kFailed) close(step.failure);
+    if (step.next == Next::kReadable) is_reading_ = true;
+    if (step.next == Next::kWritable) is_writing_ = true;
+    watch();
     return false;
   }
 
