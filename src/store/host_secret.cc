@@ -60,13 +60,8 @@ Result<HostSecret> HostSecret::publish(const Endpoint& endpoint) {
   return HostSecret(std::move(path), std::move(secret), std::move(file).value());
 }
 
-HostSecret::HostSecret(HostSecret&& other) noexcept
-    : path_(std::exchange(other.path_, {})),
-      secret_(std::exchange(other.secret_, {})),
-      file_(std::move(other.file_)) {}
-
 HostSecret::~HostSecret() {
-  if (!path_.empty()) ::unlink(path_.c_str());
+  if (file_.is_valid()) ::unlink(path_.c_str());
 }
 
 // A store that listens at all addresses publishes its secret under the wildcard address.

@@ -33,16 +33,12 @@ class StoreRanks {
   // Frees the session's ranks in the scope; kNotFound if it has none.
   StoreAnswer give(SessionId from, const StoreRequest& request) {
     const std::string& name = request.key;
-    std::vector<int> ranks;
     const auto held = held_.find(from);
-    if (held != held_.end())
-      for (const auto& [scope, rank] : held->second)
-        if (scope == name) ranks.push_back(rank);
-    if (ranks.empty()) return refuse(request.id, Code::kNotFound, "this member has no rank there");
-    for (int rank : ranks) {
-      held->second.erase({name, rank});
-      free_rank(from, name, rank);
-    }
+    const auto freed = held == held_.end() ? 0 : std::erase_if(held->second, [&](const auto& each) {
+      if (each.first == name) free_rank(from, name, each.second);
+      return each.first == name;
+    });
+    if (freed == 0) return refuse(request.id, Code::kNotFound, "this member has no rank there");
     if (held->second.empty()) held_.erase(held);
     return {.id = request.id};
   }

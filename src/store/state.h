@@ -58,19 +58,14 @@ class StoreState {
     Session& session = found->second;
     session.heard = now;
     StoreAnswers answers;
-    switch (request.operation) {
-      case StoreOperation::kTakeRank:
-        answers.push_back({from, take_rank(from, session.member, request)});
-        break;
-      case StoreOperation::kGiveRank:
-        answers.push_back({from, ranks_.give(from, request)});
-        break;
-      case StoreOperation::kPing:
-        answers.push_back({from, {.id = request.id}});
-        break;
-      default:
-        keys_.apply(from, std::move(request), now, answers);
-    }
+    if (request.operation == StoreOperation::kTakeRank)
+      answers.push_back({from, take_rank(from, session.member, request)});
+    else if (request.operation == StoreOperation::kGiveRank)
+      answers.push_back({from, ranks_.give(from, request)});
+    else if (request.operation == StoreOperation::kPing)
+      answers.push_back({from, {.id = request.id}});
+    else
+      keys_.apply(from, std::move(request), now, answers);
     return answers;
   }
 

@@ -76,12 +76,6 @@ struct EpochDecision {
     return std::any_of(decided.begin(), decided.end(),
                        [&](const EpochCaller& caller) { return caller.nonce == nonce; });
   }
-  // The lease is of a caller of the last complete epoch, and another one of those has gone.
-  bool has_lost_one_of(std::uint64_t lease) const {
-    return lost.nonce != 0 &&
-           std::any_of(last.begin(), last.end(),
-                       [lease](const EpochCaller& caller) { return caller.lease == lease; });
-  }
   // The slot's part counts in the next epoch of that many members. Another size is a failure as
   // long as the caller waits.
   bool leaves_open(const EpochSlot& slot, int size) const {
@@ -302,9 +296,12 @@ class EpochCall {
     return is_gone(caller);
   }
 
+  // Whether another one of the last complete epoch's callers has gone, if this member was one.
   Status check_last_callers() const {
-    if (!decision_.has_lost_one_of(store_.lease())) return Status::ok();
-    return is_gone(decision_.lost);
+    if (decision_.lost.nonce == 0) return Status::ok();
+    for (const EpochCaller& caller : decision_.last)
+      if (caller.lease == store_.lease()) return is_gone(decision_.lost);
+    return Status::ok();
   }
 
   // For rank 0. Decides what can be decided: that a caller has another size, that all have come, or
