@@ -46,6 +46,13 @@ struct StoreQuota {
   }
 };
 
+// Limits of time and memory for a peer. A value.
+struct StorePatience {
+  Duration hello = std::chrono::seconds(5);    // from the connection to the whole hello
+  Duration frame = std::chrono::seconds(10);   // from a frame's first byte to its last, each way
+  std::size_t queued = std::size_t{64} << 20;  // of answers that it has not read, in memory
+};
+
 // A charge that another one replaces. A value.
 struct FormerCharge {
   SessionId session = 0;

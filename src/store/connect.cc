@@ -63,6 +63,17 @@ std::uint32_t silence_ms(const StoreAccess& access, int socket) {
       std::chrono::duration_cast<std::chrono::milliseconds>(silence).count());
 }
 
+// A member's check of a store: ok unless the store's certificate names another job than the
+// member's own certificate or, if that names none, than `job` (empty: any). A member of one job may
+// not host the store of another one.
+Status check_store_job(const TlsContext& own, const ByteChannel& store, const std::string& job) {
+  MEMSPAN_TRY_ASSIGN(const auto named, store.identity(), "checking the store's certificate");
+  const std::string& wanted = own.own_identity() ? own.own_identity()->job : job;
+  if (!named || wanted.empty() || named->job == wanted) return Status::ok();
+  return {Code::kAuth, fmt::format("the store's certificate names the job \"{}\", not \"{}\"",
+                                   named->job, wanted)};
+}
+
 // Repeated attempts to reach a store.
 class Attempts {
  public:
@@ -197,20 +208,11 @@ Result<const EtcdModule*> load() {
 Status finish_handshake(ByteChannel& stream, const Deadline& deadline) {
   for (;;) {
     const ChannelStep step = stream.handshake();
-    short events = POLLIN;
-    switch (step.next) {
-      case ChannelStep::Next::kDone:
-        return Status::ok();
-      case ChannelStep::Next::kReadable:
-        break;
-      case ChannelStep::Next::kWritable:
-        events = POLLOUT;
-        break;
-      case ChannelStep::Next::kEnd:
-        return {Code::kStoreLost, "the store closed the connection during the TLS handshake"};
-      case ChannelStep::Next::kFailed:
-        return step.failure;
-    }
+    if (step.next == ChannelStep::Next::kDone) return Status::ok();
+    if (step.next == ChannelStep::Next::kFailed) return step.failure;
+    if (step.next == ChannelStep::Next::kEnd)
+      return {Code::kStoreLost, "the store closed the connection during the TLS handshake"};
+    const short events = step.next == ChannelStep::Next::kWritable ? POLLOUT : POLLIN;
     pollfd polled{.fd = stream.socket(), .events = events, .revents = 0};
     MEMSPAN_PASS(poll_ready({&polled, 1}, deadline, "the TLS handshake did not end in time"));
   }

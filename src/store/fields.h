@@ -133,7 +133,7 @@ std::string encode_record(const Record& record) {
 
 // A record that a member has written into the store. `what` names it in the message of kInternal.
 template <typename Record>
-Result<Record> decode_record(std::string_view bytes, std::string_view what) {
+Result<Record> decode_record(std::string_view bytes, std::string_view what = Record::kWhat) {
   FieldReader reader(bytes);
   Record record;
   reader(record);

@@ -34,8 +34,8 @@ Result<std::string> read_at(const Endpoint& endpoint) {
   constexpr std::string_view kWhat = "the host's secret";
   std::vector<std::string> folders = private_runtime_directories();
   if (folders.empty()) {
-    MEMSPAN_TRY_ASSIGN(std::string made, private_runtime_directory(), "reading the host's secret");
-    folders.push_back(std::move(made));
+    MEMSPAN_TRY_ASSIGN(folders.emplace_back(), private_runtime_directory(),
+                       "reading the host's secret");
   }
   for (const std::string& folder : folders) {
     auto secret = read_private_file(kWhat, path_in(folder, endpoint), kMostSecretBytes);
@@ -60,13 +60,8 @@ Result<HostSecret> HostSecret::publish(const Endpoint& endpoint) {
   return HostSecret(std::move(path), std::move(secret), std::move(file).value());
 }
 
-HostSecret::HostSecret(HostSecret&& other) noexcept
-    : path_(std::exchange(other.path_, {})),
-      secret_(std::exchange(other.secret_, {})),
-      file_(std::move(other.file_)) {}
-
 HostSecret::~HostSecret() {
-  if (!path_.empty()) ::unlink(path_.c_str());
+  if (file_.is_valid()) ::unlink(path_.c_str());
 }
 
 // A store that listens at all addresses publishes its secret under the wildcard address.

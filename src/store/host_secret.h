@@ -19,7 +19,7 @@ class HostSecret {
  public:
   // `endpoint` has a numeric address, perhaps the wildcard ("0.0.0.0", "::"), and the real port.
   static Result<HostSecret> publish(const Endpoint& endpoint);
-  HostSecret(HostSecret&& other) noexcept;
+  HostSecret(HostSecret&&) noexcept = default;
   HostSecret& operator=(HostSecret&&) = delete;
   ~HostSecret();
 
@@ -28,9 +28,9 @@ class HostSecret {
  private:
   HostSecret(std::string path, std::string secret, Fd file)
       : path_(std::move(path)), secret_(std::move(secret)), file_(std::move(file)) {}
-  std::string path_;  // empty: moved from
+  std::string path_;
   std::string secret_;
-  Fd file_;  // its lock shows that this process lives
+  Fd file_;  // its lock shows that this process lives; not valid: moved from
 };
 
 // Returns the secret that the store at that numeric address published last. kNotFound names the

@@ -23,18 +23,66 @@ class StoreRanks {
       : charges_(charges), sizes_(std::move(sizes)) {}
 
   // Fails as agree_on_size() and choose_rank(). The size becomes the scope's only on success.
-  StoreAnswer take(SessionId from, const std::string& member, const StoreRequest& request);
+  StoreAnswer take(SessionId from, const std::string& member, const StoreRequest& request) {
+    StoreAnswer answer = try_to_take(from, member, request);
+    const auto scope = scopes_.find(request.key);
+    if (scope != scopes_.end() && scope->second.taken.empty()) scopes_.erase(scope);
+    return answer;
+  }
+
   // Frees the session's ranks in the scope; kNotFound if it has none.
-  StoreAnswer give(SessionId from, const StoreRequest& request);
-  void disconnect(SessionId session);
+  StoreAnswer give(SessionId from, const StoreRequest& request) {
+    const std::string& name = request.key;
+    const auto held = held_.find(from);
+    const auto freed = held == held_.end() ? 0 : std::erase_if(held->second, [&](const auto& each) {
+      if (each.first == name) free_rank(from, name, each.second);
+      return each.first == name;
+    });
+    if (freed == 0) return refuse(request.id, Code::kNotFound, "this member has no rank there");
+    if (held->second.empty()) held_.erase(held);
+    return {.id = request.id};
+  }
+
+  void disconnect(SessionId session) {
+    auto held = held_.extract(session);
+    if (held.empty()) return;
+    for (const auto& [name, rank] : held.mapped()) free_rank(session, name, rank);
+  }
 
  private:
+  // Bytes charged for a taken rank.
+  static std::size_t rank_bytes(const std::string& scope) { return 768 + 2 * scope.size(); }
   struct Scope {
     std::uint32_t size = 0;
     RankHolders taken;
   };
-  StoreAnswer try_to_take(SessionId from, const std::string& member, const StoreRequest& request);
-  void free_rank(SessionId session, const std::string& name, int rank);
+  StoreAnswer try_to_take(SessionId from, const std::string& member, const StoreRequest& request) {
+    const std::string& name = request.key;
+    if (Status status = check_most_ranks(request.rank, request.size); !status.is_ok())
+      return refuse(request.id, status);
+    if (auto why = charges_.over(from, rank_bytes(name)))
+      return refuse(request.id, Code::kOutOfMemory, std::move(*why));
+    Scope& scope = scopes_[name];
+    if (const auto known = sizes_.find(name); known != sizes_.end()) scope.size = known->second;
+    const auto size = agree_on_size(scope.taken, scope.size, request.size);
+    if (!size.is_ok()) return refuse(request.id, size.status());
+    const auto rank = choose_rank(scope.taken, request.rank, *size);
+    if (!rank.is_ok()) return refuse(request.id, rank.status());
+    scope.size = *size;
+    scope.taken[*rank] = member;
+    held_[from].insert({name, *rank});
+    charges_.add(from, rank_bytes(name));
+    const StoreRank taken{.rank = *rank, .size = *size, .generation = ++generation_};
+    return {.id = request.id, .value = encode_record(taken), .number = *rank};
+  }
+
+  void free_rank(SessionId session, const std::string& name, int rank) {
+    charges_.remove(session, rank_bytes(name));
+    Scope& scope = scopes_.at(name);
+    scope.taken.erase(rank);
+    // The scope is empty: the next job may have another size.
+    if (scope.taken.empty()) scopes_.erase(name);
+  }
 
   StoreCharges& charges_;
   const std::map<std::string, std::uint32_t> sizes_;

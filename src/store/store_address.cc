@@ -92,16 +92,10 @@ Status StoreAddress::check_may_be_hosted() const {
 }
 
 std::string StoreAddress::to_string() const {
-  if (!is_etcd()) {
-    std::string text = first().to_string();
-    for (std::size_t i = 1; i < endpoints.size(); ++i)
-      text.append(1, ',').append(endpoints[i].to_string());
-    return text;
-  }
-  std::string text(kEtcd);
-  for (const Endpoint& endpoint : endpoints)
-    text.append(text.size() == kEtcd.size() ? 0 : 1, ',').append(endpoint.place());
-  return fmt::format("{}/{}", text, prefix);
+  std::string places;
+  for (const Endpoint& each : endpoints)
+    places.append(places.empty() ? 0 : 1, ',').append(is_etcd() ? each.place() : each.to_string());
+  return is_etcd() ? fmt::format("{}{}/{}", kEtcd, places, prefix) : places;
 }
 
 }  // namespace memspan

@@ -5,6 +5,7 @@
 // the others, and they watch it.
 #include <fmt/format.h>
 
+#include "core/bytes.h"
 #include "core/interrupt.h"
 #include "store/recipes/contributions.h"
 #include "world/membership.h"

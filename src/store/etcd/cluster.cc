@@ -47,13 +47,11 @@ Deadline attempt_of(Duration limit, const Deadline& deadline) {
 Result<EtcdUser> EtcdUser::from_environment() {
   EtcdUser user{.name = environment_or(kUser, ""), .password = {}};
   const auto path = environment(kPasswordFile);
-  if (user.name.empty() && path)
+  if (user.name.empty() == path.has_value())
     return Status(Code::kInvalidArgument,
-                  fmt::format("{} is set, and {} is not", kPasswordFile, kUser));
-  if (user.name.empty()) return user;
-  if (!path)
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} is set, and {} is not", kUser, kPasswordFile));
+                  fmt::format("{} is set, and {} is not", path ? kPasswordFile : kUser,
+                              path ? kUser : kPasswordFile));
+  if (!path) return user;
   MEMSPAN_TRY_ASSIGN(user.password, read_private_file(kPasswordFile, *path, kMostPasswordBytes),
                      "reading etcd's password");
   while (user.password.ends_with('\n')) user.password.pop_back();

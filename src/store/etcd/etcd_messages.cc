@@ -193,17 +193,12 @@ std::string transaction_request(const Transaction& transaction) {
   Json compare = Json::array(), success = Json::array(), failure = Json::array();
   for (const auto& each : transaction.conditions) compare.push_back(condition(each));
   for (const auto& each : transaction.writes) success.push_back(write(each));
-  for (const auto& each : transaction.reads) {
-    Json read = {{"request_range", range(each)}};
-    failure.push_back(std::move(read));
-  }
-  if (transaction.otherwise) {
-    Json conditions = Json::array(), writes = Json::array();
-    conditions.push_back(condition(transaction.otherwise->condition));
-    writes.push_back(write(transaction.otherwise->write));
-    Json nested = {{"compare", std::move(conditions)}, {"success", std::move(writes)}};
-    Json request = {{"request_txn", std::move(nested)}};
-    failure.push_back(std::move(request));
+  for (const auto& each : transaction.reads)
+    failure.push_back(Json{{"request_range", range(each)}});
+  if (const auto& otherwise = transaction.otherwise) {
+    Json nested = {{"compare", Json::array({condition(otherwise->condition)})},
+                   {"success", Json::array({write(otherwise->write)})}};
+    failure.push_back(Json{{"request_txn", std::move(nested)}});
   }
   return Json{{"compare", std::move(compare)},
               {"success", std::move(success)},

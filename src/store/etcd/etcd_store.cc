@@ -1,14 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store/etcd/etcd_store.h"
-
+// The store's verbs on etcd. The keys below the prefix of the address:
+//
+//   PREFIX/key/KEY                 the keys that members set
+//   PREFIX/session/ID              a member, under its lease; the revision of its creation is the
+//                                  member's number
+//   PREFIX/session/ID/write/N      the marks of its writes
+//
+// Every write is one transaction, which changes the write's mark. It succeeds only if the member's
+// key exists and the mark is as this member left it. The first attempt to arrive records its
+// outcome in the mark; later attempts change nothing and read that. So a member without its lease
+// writes nothing, a repeated write takes effect once, and a late attempt does not disturb the
+// mark's next write. A mark serves one write at a time.
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <deque>
+#include <thread>
 
 #include "core/random.h"
+#include "core/thread.h"
+#include "store/etcd/etcd_streams.h"
+#include "store/watch_calls.h"
 
 namespace memspan::etcd {
 namespace {
 
-constexpr const char* kRange = "/v3/kv/range";
 constexpr const char* kTransaction = "/v3/kv/txn";
 constexpr const char* kGrant = "/v3/lease/grant";
 constexpr const char* kRevoke = "/v3/lease/revoke";
@@ -43,308 +59,415 @@ const KeyValue* find(const std::vector<KeyValue>& keys, std::string_view key) {
   return nullptr;
 }
 
-}  // namespace
+// Calls a member's watchers, one after the other, on a thread that begins with the first watch.
+// Thread-safe.
+class Events {
+ public:
+  Events() = default;
+  ~Events() { stop(); }
+  Events(const Events&) = delete;
+  Events& operator=(const Events&) = delete;
 
-EtcdStore::EtcdStore(const StoreAccess& access, EtcdUser user,
-                     std::unique_ptr<HttpSettings> settings, const EtcdHost& host)
-    : member_(access.member),
-      process_(::getpid()),
-      host_(host),
-      keys_(access.endpoint.prefix + "/key/"),
-      lease_(new_lease()),
-      session_(fmt::format("{}/session/{:016x}", access.endpoint.prefix, lease_)),
-      settings_(std::move(settings)),
-      cluster_(access.endpoint, std::move(user), *settings_, host) {}
+  // Call it before the first push().
+  Status start() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (has_stopped_) return {Code::kStoreLost, "the lease has ended"};
+    if (thread_) return Status::ok();
+    MEMSPAN_TRY_ASSIGN(thread_, start_thread("a store's watchers", [this] { run(); }), "watching");
+    return Status::ok();
+  }
 
-Result<std::unique_ptr<KeyValueStore>> EtcdStore::connect(const StoreAccess& access,
-                                                          const EtcdHost& host, Deadline deadline) {
+  void push(std::shared_ptr<WatchCalls> watch, StoreChange change) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    events_.emplace_back(std::move(watch), std::move(change));
+    changed_.notify_all();
+  }
+
+  // After this returns, no watcher runs or begins. Watchers may not call it.
+  void stop() MEMSPAN_EXCLUDES(mutex_) {
+    std::optional<std::thread> thread;
+    {
+      MutexLock lock(mutex_);
+      has_stopped_ = true;
+      changed_.notify_all();
+      thread.swap(thread_);
+    }
+    if (thread) thread->join();
+  }
+
+  void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+    if (thread_) thread_->detach();
+    thread_.reset();
+  }
+
+ private:
+  void run() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    while (!has_stopped_) {
+      if (events_.empty()) {
+        changed_.wait_until(mutex_, Deadline::never());
+        continue;
+      }
+      const auto [watch, change] = std::move(events_.front());
+      events_.pop_front();
+      mutex_.unlock();
+      watch->call(change);
+      mutex_.lock();
+    }
+  }
+
+  Mutex mutex_;
+  ConditionVariable changed_;  // an event, or the end
+  // The watches are shared with the store's table of them.
+  std::deque<std::pair<std::shared_ptr<WatchCalls>, StoreChange>> events_
+      MEMSPAN_GUARDED_BY(mutex_);
+  bool has_stopped_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  std::optional<std::thread> thread_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+// Thread-safe. In a child made by fork() every call returns kForked.
+class EtcdStore final : public KeyValueStore {
+ public:
+  EtcdStore(const StoreAccess& access, EtcdUser user, std::unique_ptr<HttpSettings> settings,
+            const EtcdHost& host)
+      : member_(access.member),
+        process_(::getpid()),
+        host_(host),
+        keys_(access.endpoint.prefix + "/key/"),
+        lease_(new_lease()),
+        session_(fmt::format("{}/session/{:016x}", access.endpoint.prefix, lease_)),
+        settings_(std::move(settings)),
+        cluster_(access.endpoint, std::move(user), *settings_, host) {}
+  Status begin_lease(const Deadline& deadline) {
+    MEMSPAN_PASS(cluster_.authenticate(deadline));
+    auto granted = cluster_.call(kGrant, grant_request(lease_, kLeaseSeconds), deadline);
+    // The number is unique, so an attempt without an answer has made the lease.
+    if (!granted.is_ok() &&
+        granted.status().message().find("lease already exists") == std::string::npos)
+      return granted.status();
+    streams_ = std::make_unique<Streams>(cluster_, *settings_, lease_,
+                                         std::chrono::seconds(kLeaseSeconds));
+    MEMSPAN_PASS(streams_->start());
+    const Transaction enter{.conditions = {{.of = Of::kCreation, .key = session_, .revision = 0}},
+                            .writes = {{.key = session_, .value = member_, .lease = lease_}},
+                            .reads = {session_},
+                            .otherwise = {}};
+    MEMSPAN_PASS_ASSIGN(auto text,
+                        cluster_.call(kTransaction, transaction_request(enter), deadline));
+    MEMSPAN_TRY_ASSIGN(const TransactionAnswer answer, read_transaction(text), "etcd");
+    const KeyValue* const before = find(answer.found, session_);
+    if (!answer.is_done && before == nullptr)
+      return {Code::kInternal, "etcd contradicts itself about this member's key"};
+    number_ = static_cast<std::uint64_t>(answer.is_done ? answer.revision : before->created);
+    return Status::ok();
+  }
+
+  // A child made by fork() ends nothing: the parent owns the lease.
+  ~EtcdStore() override {
+    if (process_ == ::getpid()) {
+      end();
+    } else {
+      events_.forget_in_child();
+      if (streams_ != nullptr) streams_->forget_in_child();
+    }
+  }
+
+  Status set(std::string_view key, std::string_view value, Deadline deadline,
+             KeyLife life) override {
+    MEMSPAN_PASS(check(key, deadline));
+    MEMSPAN_PASS(check_store_value(value));
+    const std::string full = keys_ + std::string(key);
+    MEMSPAN_PASS_ASSIGN(
+        auto written,
+        write({.key = full, .value = value, .lease = life == KeyLife::kLease ? lease_ : 0}, {},
+              deadline));
+    return written ? Status::ok()
+                   : Status(Code::kInternal, "etcd refuses a write without a reason");
+  }
+
+  Result<std::string> get(std::string_view key, Deadline deadline) override {
+    MEMSPAN_PASS(check(key, deadline));
+    const std::string full = keys_ + std::string(key);
+    MEMSPAN_PASS_ASSIGN(const RangeAnswer seen, read(full, deadline));
+    if (!seen.keys.empty()) return seen.keys.front().value;
+    const auto arrival = std::make_shared<Arrival>();
+    const std::uint64_t watch =
+        streams_->add({.key = full,
+                       .end = {},
+                       .next = seen.revision + 1,
+                       .known = {},
+                       .sink = [arrival](const WatchMessage::Change& change) {
+                         if (change.is_removed) return;
+                         MutexLock lock(arrival->mutex);
+                         arrival->value = change.now.value;
+                         arrival->changed.notify_all();
+                       }});
+    Status status;
+    {
+      MutexLock lock(arrival->mutex);
+      while (!arrival->value && status.is_ok()) {
+        if (arrival->changed.wait_until(arrival->mutex, deadline.within(HttpCalls::kLook)))
+          continue;
+        if (cluster_.has_ended())
+          status = cluster_.status();
+        else if (host_.is_interrupted())
+          status = host_.interruption();
+        else if (deadline.has_passed())
+          status = {Code::kTimeout, fmt::format("missing \"{}\"", key)};
+      }
+    }
+    streams_->remove(watch);
+    if (!status.is_ok()) return status;
+    MutexLock lock(arrival->mutex);
+    return std::move(*arrival->value);
+  }
+
+  Result<std::string> get_now(std::string_view key, Deadline deadline) override {
+    MEMSPAN_PASS(check(key, deadline));
+    MEMSPAN_PASS_ASSIGN(const auto seen, read(keys_ + std::string(key), deadline));
+    if (seen.keys.empty()) return Status(Code::kNotFound, "there is no such key");
+    return seen.keys.front().value;
+  }
+
+  Result<std::string> compare_and_swap(std::string_view key, std::string_view expected,
+                                       std::string_view desired, Deadline deadline,
+                                       KeyLife life) override {
+    MEMSPAN_PASS(check(key, deadline));
+    MEMSPAN_PASS(check_store_value(desired));
+    const std::string full = keys_ + std::string(key);
+    for (;;) {
+      MEMSPAN_PASS_ASSIGN(const auto seen, read(full, deadline));
+      const KeyValue now = seen.keys.empty() ? KeyValue{} : seen.keys.front();
+      if (now.value != expected) return now.value;
+      const LeaseId lease = life == KeyLife::kLease ? lease_ : now.lease;
+      MEMSPAN_PASS_ASSIGN(auto written, write({.key = full, .value = desired, .lease = lease},
+                                              now.modified, deadline));
+      if (written) return std::string(desired);
+    }
+  }
+
+  Result<bool> remove(std::string_view key, Deadline deadline) override {
+    MEMSPAN_PASS(check(key, deadline));
+    const std::string full = keys_ + std::string(key);
+    for (;;) {
+      MEMSPAN_PASS_ASSIGN(const auto seen, read(full, deadline));
+      if (seen.keys.empty()) return false;
+      MEMSPAN_PASS_ASSIGN(auto written,
+                          write({.key = full, .value = {}}, seen.keys.front().modified, deadline));
+      if (written) return true;
+    }
+  }
+
+  Result<StoreListing> list(std::string_view prefix, Deadline deadline) override {
+    MEMSPAN_PASS(check(deadline));
+    const std::string full = keys_ + std::string(prefix);
+    MEMSPAN_PASS_ASSIGN(auto answer, read(full, deadline, end_of_prefix(full)));
+    StoreListing listing;
+    std::size_t bytes = 0;
+    for (KeyValue& each : answer.keys) {
+      std::string key = without_prefix(each.key);
+      bytes += key.size() + each.value.size();
+      MEMSPAN_PASS(check_store_listing(bytes));
+      listing.emplace_back(std::move(key), std::move(each.value));
+    }
+    return listing;
+  }
+
+  Result<std::uint64_t> watch(std::string_view prefix, StoreWatcher watcher,
+                              Deadline deadline) override {
+    MEMSPAN_PASS(check(deadline));
+    const std::string full = keys_ + std::string(prefix);
+    // Existing keys are not reported, but after a compaction their removal may have to be.
+    MEMSPAN_PASS_ASSIGN(auto now, read(full, deadline, end_of_prefix(full), Reading::kKeysOnly));
+    MEMSPAN_TRY(events_.start(), "watching");
+    const auto calls = std::make_shared<WatchCalls>(std::move(watcher));
+    std::map<std::string, Revision> known;
+    for (KeyValue& each : now.keys) known.emplace(std::move(each.key), each.modified);
+    const std::uint64_t id = streams_->add(
+        {.key = full,
+         .end = end_of_prefix(full),
+         .next = now.revision + 1,
+         .known = std::move(known),
+         .sink = [this, calls](const WatchMessage::Change& change) {
+           events_.push(calls,
+                        {.event = change.is_removed ? StoreEvent::kRemoved : StoreEvent::kSet,
+                         .key = without_prefix(change.now.key),
+                         .value = change.is_removed ? std::string() : change.now.value});
+         }});
+    MutexLock lock(mutex_);
+    watches_[id] = calls;
+    return id;
+  }
+
+  Status unwatch(std::uint64_t watch, Deadline deadline) override {
+    Status state = check(deadline);
+    if (state.code() == Code::kForked) return state;
+    std::shared_ptr<WatchCalls> over;
+    {
+      MutexLock lock(mutex_);
+      if (auto found = watches_.extract(watch); !found.empty()) over = std::move(found.mapped());
+    }
+    Status removed(Code::kNotFound, "there is no such watch");
+    if (over != nullptr) {
+      streams_->remove(watch);
+      removed = over->end(deadline);
+    }
+    return state.is_ok() ? removed : state;
+  }
+
+  void end() override {
+    if (process_ != ::getpid()) return;
+    {
+      MutexLock lock(mutex_);
+      if (std::exchange(has_ended_, true)) return;
+    }
+    const bool has_lease = streams_ != nullptr && !cluster_.has_ended();
+    cluster_.end({Code::kStoreLost, "this member has ended its lease"});
+    if (streams_ != nullptr) streams_->stop();
+    events_.stop();
+    if (has_lease)
+      static_cast<void>(cluster_.call(kRevoke, lease_request(lease_), Deadline::after(kGoodbye),
+                                      Cluster::Call::kLast));
+  }
+
+  std::uint64_t lease() const override { return number_; }
+  const std::string& member() const override { return member_; }
+
+ private:
+  struct Mark {
+    std::uint64_t number = 0;
+    Revision written = 0;  // 0: never
+  };
+
+  // Ok, or why the call cannot be served.
+  Status check(const Deadline& deadline) {
+    if (process_ != ::getpid())
+      return {Code::kForked,
+              fmt::format("the connection to the store belongs to process {}", process_)};
+    if (cluster_.has_ended()) return cluster_.status();
+    if (deadline.has_passed()) return {Code::kTimeout, "the deadline passed before the call"};
+    return Status::ok();
+  }
+
+  Status check(std::string_view key, const Deadline& deadline) {
+    MEMSPAN_PASS(check_store_key(key));
+    return check(deadline);
+  }
+
+  // One key, or all in [key, end).
+  Result<RangeAnswer> read(std::string_view key, const Deadline& deadline,
+                           std::string_view end = {}, Reading reading = Reading::kWhole) {
+    MEMSPAN_PASS_ASSIGN(auto text,
+                        cluster_.call(kRange, range_request(key, end, reading), deadline));
+    return read_range(text);
+  }
+
+  // True: it is written. False: the key has another revision than `expected`, or the lease that it
+  // should keep has ended.
+  Result<bool> write(Transaction::Write what, std::optional<Revision> expected,
+                     const Deadline& deadline) {
+    const Mark mark = take_mark();
+    const std::string mark_key = fmt::format("{}/write/{}", session_, mark.number);
+    // The mark records the outcome of the first attempt to arrive. A later attempt, even during
+    // another write, finds the mark changed and does nothing.
+    const Transaction::Condition unchanged{
+        .of = Of::kLastWrite, .key = mark_key, .revision = mark.written};
+    Transaction transaction{.conditions = {{.of = Of::kCreation,
+                                            .key = session_,
+                                            .revision = static_cast<Revision>(number_)},
+                                           unchanged},
+                            .writes = {what, {.key = mark_key, .value = kDone, .lease = lease_}},
+                            .reads = {session_, mark_key},
+                            .otherwise = Transaction::Otherwise{
+                                .condition = unchanged,
+                                .write = {.key = mark_key, .value = kRefused, .lease = lease_}}};
+    if (expected)
+      transaction.conditions.push_back(
+          {.of = Of::kLastWrite, .key = what.key, .revision = *expected});
+    auto text = cluster_.call(kTransaction, transaction_request(transaction), deadline);
+    // Without an answer an attempt may still arrive, so the mark is not reused.
+    if (text.code() == Code::kStale) {
+      if (what.lease != 0 && what.lease != lease_) return false;
+      return lose();
+    }
+    if (text.code() == Code::kOutOfMemory)
+      return text.status().annotate(
+          "etcd refuses the value (its limits are --max-request-bytes and --quota-backend-bytes)");
+    if (!text.is_ok()) return text.status();
+    MEMSPAN_PASS_ASSIGN(auto answer, read_transaction(*text));
+    return judge(answer, mark, mark_key);
+  }
+
+  Result<bool> judge(const TransactionAnswer& answer, const Mark& mark,
+                     const std::string& mark_key) {
+    bool was_written = answer.is_done;
+    Revision written = answer.revision;
+    if (!answer.is_done) {
+      const KeyValue* const session = find(answer.found, session_);
+      if (session == nullptr || session->created != static_cast<Revision>(number_)) return lose();
+      const KeyValue* const now = find(answer.found, mark_key);
+      // An attempt whose answer was lost arrived first.
+      if (now != nullptr && now->modified != mark.written) {
+        was_written = now->value == kDone;
+        written = now->modified;
+      }
+    }
+    MutexLock lock(mutex_);
+    marks_.push_back({.number = mark.number, .written = written});
+    return was_written;
+  }
+
+  Mark take_mark() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (marks_.empty()) return {.number = ++last_mark_};
+    const Mark mark = marks_.back();
+    marks_.pop_back();
+    return mark;
+  }
+
+  Status lose() {
+    cluster_.end({Code::kStoreLost, "etcd has ended this member's lease"});
+    return cluster_.status();
+  }
+
+  std::string without_prefix(const std::string& key) const { return key.substr(keys_.size()); }
+
+  const std::string member_;
+  const pid_t process_;
+  const EtcdHost host_;
+  const std::string keys_;  // "PREFIX/key/"
+  const LeaseId lease_;
+  const std::string session_;  // "PREFIX/session/ID"
+  std::uint64_t number_ = 0;
+  const std::unique_ptr<HttpSettings> settings_;
+  Cluster cluster_;
+  Events events_;
+  std::unique_ptr<Streams> streams_;  // its sinks call the events
+  Mutex mutex_;
+  bool has_ended_ MEMSPAN_GUARDED_BY(mutex_) = false;
+  std::uint64_t last_mark_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  std::vector<Mark> marks_ MEMSPAN_GUARDED_BY(mutex_);
+  // By their ids in streams_. Shared with the sinks and the events.
+  std::map<std::uint64_t, std::shared_ptr<WatchCalls>> watches_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+Result<std::unique_ptr<KeyValueStore>> connect(const StoreAccess& access, const EtcdHost& host,
+                                               Deadline deadline) {
   MEMSPAN_TRY_ASSIGN(EtcdUser user, EtcdUser::from_environment(), "connecting to etcd");
   MEMSPAN_TRY_ASSIGN(auto settings, HttpSettings::create(access.security, host),
                      "connecting to etcd");
-  std::unique_ptr<EtcdStore> store(
-      new EtcdStore(access, std::move(user), std::move(settings), host));
+  auto store = std::make_unique<EtcdStore>(access, std::move(user), std::move(settings), host);
   MEMSPAN_TRY(store->begin_lease(deadline),
               fmt::format("connecting to {}", access.endpoint.to_string()));
   return std::unique_ptr<KeyValueStore>(std::move(store));
 }
 
-Status EtcdStore::begin_lease(const Deadline& deadline) {
-  MEMSPAN_PASS(cluster_.authenticate(deadline));
-  auto granted = cluster_.call(kGrant, grant_request(lease_, kLeaseSeconds), deadline);
-  // The number is unique, so an attempt without an answer has made the lease.
-  if (!granted.is_ok() &&
-      granted.status().message().find("lease already exists") == std::string::npos)
-    return granted.status();
-  streams_ =
-      std::make_unique<Streams>(cluster_, *settings_, lease_, std::chrono::seconds(kLeaseSeconds));
-  MEMSPAN_PASS(streams_->start());
-  const Transaction enter{.conditions = {{.of = Of::kCreation, .key = session_, .revision = 0}},
-                          .writes = {{.key = session_, .value = member_, .lease = lease_}},
-                          .reads = {session_},
-                          .otherwise = {}};
-  MEMSPAN_PASS_ASSIGN(auto text, cluster_.call(kTransaction, transaction_request(enter), deadline));
-  MEMSPAN_TRY_ASSIGN(const TransactionAnswer answer, read_transaction(text), "etcd");
-  const KeyValue* const before = find(answer.found, session_);
-  if (!answer.is_done && before == nullptr)
-    return {Code::kInternal, "etcd contradicts itself about this member's key"};
-  number_ = static_cast<std::uint64_t>(answer.is_done ? answer.revision : before->created);
-  return Status::ok();
-}
-
-// A child made by fork() ends nothing: the parent owns the lease.
-EtcdStore::~EtcdStore() {
-  if (process_ == ::getpid()) {
-    end();
-  } else {
-    events_.forget_in_child();
-    if (streams_ != nullptr) streams_->forget_in_child();
-  }
-}
-
-void EtcdStore::end() {
-  if (process_ != ::getpid()) return;
-  {
-    MutexLock lock(mutex_);
-    if (std::exchange(has_ended_, true)) return;
-  }
-  const bool has_lease = streams_ != nullptr && !cluster_.has_ended();
-  cluster_.end({Code::kStoreLost, "this member has ended its lease"});
-  if (streams_ != nullptr) streams_->stop();
-  events_.stop();
-  if (has_lease)
-    static_cast<void>(cluster_.call(kRevoke, lease_request(lease_), Deadline::after(kGoodbye),
-                                    Cluster::Call::kLast));
-}
-
-Status EtcdStore::lose() {
-  cluster_.end({Code::kStoreLost, "etcd has ended this member's lease"});
-  return cluster_.status();
-}
-
-Status EtcdStore::check(const Deadline& deadline) {
-  if (process_ != ::getpid())
-    return {Code::kForked,
-            fmt::format("the connection to the store belongs to process {}", process_)};
-  if (cluster_.has_ended()) return cluster_.status();
-  if (deadline.has_passed()) return {Code::kTimeout, "the deadline passed before the call"};
-  return Status::ok();
-}
-
-Status EtcdStore::check(std::string_view key, const Deadline& deadline) {
-  MEMSPAN_PASS(check_store_key(key));
-  return check(deadline);
-}
-
-Result<RangeAnswer> EtcdStore::read(std::string_view key, const Deadline& deadline,
-                                    std::string_view end, Reading reading) {
-  MEMSPAN_PASS_ASSIGN(auto text, cluster_.call(kRange, range_request(key, end, reading), deadline));
-  return read_range(text);
-}
-
-EtcdStore::Mark EtcdStore::take_mark() {
-  MutexLock lock(mutex_);
-  if (marks_.empty()) return {.number = ++last_mark_};
-  const Mark mark = marks_.back();
-  marks_.pop_back();
-  return mark;
-}
-
-Result<bool> EtcdStore::write(Transaction::Write what, std::optional<Revision> expected,
-                              const Deadline& deadline) {
-  const Mark mark = take_mark();
-  const std::string mark_key = fmt::format("{}/write/{}", session_, mark.number);
-  // The mark records the outcome of the first attempt to arrive. A later attempt, even during
-  // another write, finds the mark changed and does nothing.
-  const Transaction::Condition unchanged{
-      .of = Of::kLastWrite, .key = mark_key, .revision = mark.written};
-  Transaction transaction{
-      .conditions = {{.of = Of::kCreation,
-                      .key = session_,
-                      .revision = static_cast<Revision>(number_)},
-                     unchanged},
-      .writes = {what, {.key = mark_key, .value = kDone, .lease = lease_}},
-      .reads = {session_, mark_key},
-      .otherwise = Transaction::Otherwise{
-          .condition = unchanged, .write = {.key = mark_key, .value = kRefused, .lease = lease_}}};
-  if (expected)
-    transaction.conditions.push_back(
-        {.of = Of::kLastWrite, .key = what.key, .revision = *expected});
-  auto text = cluster_.call(kTransaction, transaction_request(transaction), deadline);
-  // Without an answer an attempt may still arrive, so the mark is not reused.
-  if (text.code() == Code::kStale) {
-    if (what.lease != 0 && what.lease != lease_) return false;
-    return lose();
-  }
-  if (text.code() == Code::kOutOfMemory)
-    return text.status().annotate(
-        "etcd refuses the value (its limits are --max-request-bytes and --quota-backend-bytes)");
-  if (!text.is_ok()) return text.status();
-  MEMSPAN_PASS_ASSIGN(auto answer, read_transaction(*text));
-  return judge(answer, mark, mark_key);
-}
-
-Result<bool> EtcdStore::judge(const TransactionAnswer& answer, const Mark& mark,
-                              const std::string& mark_key) {
-  bool was_written = answer.is_done;
-  Revision written = answer.revision;
-  if (!answer.is_done) {
-    const KeyValue* const session = find(answer.found, session_);
-    if (session == nullptr || session->created != static_cast<Revision>(number_)) return lose();
-    const KeyValue* const now = find(answer.found, mark_key);
-    // An attempt whose answer was lost arrived first.
-    if (now != nullptr && now->modified != mark.written) {
-      was_written = now->value == kDone;
-      written = now->modified;
-    }
-  }
-  MutexLock lock(mutex_);
-  marks_.push_back({.number = mark.number, .written = written});
-  return was_written;
-}
-
-Status EtcdStore::set(std::string_view key, std::string_view value, Deadline deadline,
-                      KeyLife life) {
-  MEMSPAN_PASS(check(key, deadline));
-  MEMSPAN_PASS(check_store_value(value));
-  const std::string full = keys_ + std::string(key);
-  MEMSPAN_PASS_ASSIGN(
-      auto written,
-      write({.key = full, .value = value, .lease = life == KeyLife::kLease ? lease_ : 0}, {},
-            deadline));
-  return written ? Status::ok() : Status(Code::kInternal, "etcd refuses a write without a reason");
-}
-
-Result<std::string> EtcdStore::get(std::string_view key, Deadline deadline) {
-  MEMSPAN_PASS(check(key, deadline));
-  const std::string full = keys_ + std::string(key);
-  MEMSPAN_PASS_ASSIGN(const RangeAnswer seen, read(full, deadline));
-  if (!seen.keys.empty()) return seen.keys.front().value;
-  const auto arrival = std::make_shared<Arrival>();
-  const std::uint64_t watch = streams_->add({.key = full,
-                                             .end = {},
-                                             .next = seen.revision + 1,
-                                             .known = {},
-                                             .sink = [arrival](const WatchMessage::Change& change) {
-                                               if (change.is_removed) return;
-                                               MutexLock lock(arrival->mutex);
-                                               arrival->value = change.now.value;
-                                               arrival->changed.notify_all();
-                                             }});
-  Status status;
-  {
-    MutexLock lock(arrival->mutex);
-    while (!arrival->value && status.is_ok()) {
-      if (arrival->changed.wait_until(arrival->mutex, deadline.within(HttpCalls::kLook))) continue;
-      if (cluster_.has_ended())
-        status = cluster_.status();
-      else if (host_.is_interrupted())
-        status = host_.interruption();
-      else if (deadline.has_passed())
-        status = {Code::kTimeout, fmt::format("missing \"{}\"", key)};
-    }
-  }
-  streams_->remove(watch);
-  if (!status.is_ok()) return status;
-  MutexLock lock(arrival->mutex);
-  return std::move(*arrival->value);
-}
-
-Result<std::string> EtcdStore::get_now(std::string_view key, Deadline deadline) {
-  MEMSPAN_PASS(check(key, deadline));
-  MEMSPAN_PASS_ASSIGN(const auto seen, read(keys_ + std::string(key), deadline));
-  if (seen.keys.empty()) return Status(Code::kNotFound, "there is no such key");
-  return seen.keys.front().value;
-}
-
-Result<std::string> EtcdStore::compare_and_swap(std::string_view key, std::string_view expected,
-                                                std::string_view desired, Deadline deadline,
-                                                KeyLife life) {
-  MEMSPAN_PASS(check(key, deadline));
-  MEMSPAN_PASS(check_store_value(desired));
-  const std::string full = keys_ + std::string(key);
-  for (;;) {
-    MEMSPAN_PASS_ASSIGN(const auto seen, read(full, deadline));
-    const KeyValue now = seen.keys.empty() ? KeyValue{} : seen.keys.front();
-    if (now.value != expected) return now.value;
-    const LeaseId lease = life == KeyLife::kLease ? lease_ : now.lease;
-    MEMSPAN_PASS_ASSIGN(auto written, write({.key = full, .value = desired, .lease = lease},
-                                            now.modified, deadline));
-    if (written) return std::string(desired);
-  }
-}
-
-Result<bool> EtcdStore::remove(std::string_view key, Deadline deadline) {
-  MEMSPAN_PASS(check(key, deadline));
-  const std::string full = keys_ + std::string(key);
-  for (;;) {
-    MEMSPAN_PASS_ASSIGN(const auto seen, read(full, deadline));
-    if (seen.keys.empty()) return false;
-    MEMSPAN_PASS_ASSIGN(auto written,
-                        write({.key = full, .value = {}}, seen.keys.front().modified, deadline));
-    if (written) return true;
-  }
-}
-
-Result<StoreListing> EtcdStore::list(std::string_view prefix, Deadline deadline) {
-  MEMSPAN_PASS(check(deadline));
-  const std::string full = keys_ + std::string(prefix);
-  MEMSPAN_PASS_ASSIGN(auto answer, read(full, deadline, end_of_prefix(full)));
-  StoreListing listing;
-  std::size_t bytes = 0;
-  for (KeyValue& each : answer.keys) {
-    std::string key = without_prefix(each.key);
-    bytes += key.size() + each.value.size();
-    MEMSPAN_PASS(check_store_listing(bytes));
-    listing.emplace_back(std::move(key), std::move(each.value));
-  }
-  return listing;
-}
-
-Result<std::uint64_t> EtcdStore::watch(std::string_view prefix, StoreWatcher watcher,
-                                       Deadline deadline) {
-  MEMSPAN_PASS(check(deadline));
-  const std::string full = keys_ + std::string(prefix);
-  // Existing keys are not reported, but after a compaction their removal may have to be.
-  MEMSPAN_PASS_ASSIGN(auto now, read(full, deadline, end_of_prefix(full), Reading::kKeysOnly));
-  MEMSPAN_TRY(events_.start(), "watching");
-  const auto calls = std::make_shared<WatchCalls>(std::move(watcher));
-  std::map<std::string, Revision> known;
-  for (KeyValue& each : now.keys) known.emplace(std::move(each.key), each.modified);
-  const std::uint64_t id = streams_->add(
-      {.key = full,
-       .end = end_of_prefix(full),
-       .next = now.revision + 1,
-       .known = std::move(known),
-       .sink = [this, calls](const WatchMessage::Change& change) {
-         events_.push(calls, {.event = change.is_removed ? StoreEvent::kRemoved : StoreEvent::kSet,
-                              .key = without_prefix(change.now.key),
-                              .value = change.is_removed ? std::string() : change.now.value});
-       }});
-  MutexLock lock(mutex_);
-  watches_[id] = calls;
-  return id;
-}
-
-Status EtcdStore::unwatch(std::uint64_t watch, Deadline deadline) {
-  Status state = check(deadline);
-  if (state.code() == Code::kForked) return state;
-  std::shared_ptr<WatchCalls> over;
-  {
-    MutexLock lock(mutex_);
-    if (auto found = watches_.extract(watch); !found.empty()) over = std::move(found.mapped());
-  }
-  Status removed(Code::kNotFound, "there is no such watch");
-  if (over != nullptr) {
-    streams_->remove(watch);
-    removed = over->end(deadline);
-  }
-  return state.is_ok() ? removed : state;
-}
+}  // namespace
 
 }  // namespace memspan::etcd
 
 // The only function that libmemspan_etcd.so exports.
 extern "C" __attribute__((visibility("default"))) const memspan::EtcdModule* memspan_etcd_module() {
-  static constexpr memspan::EtcdModule kModule{MEMSPAN_VERSION, memspan::etcd::EtcdStore::connect};
+  static constexpr memspan::EtcdModule kModule{MEMSPAN_VERSION, memspan::etcd::connect};
   return &kModule;
 }

@@ -1,12 +1,580 @@
 // SPDX-License-Identifier: Apache-2.0
+// all_gather.h shows how the callers decide. This file has the records of one call of an all-gather
+// or a creation (a slot for each rank, and the last decision), and one caller's part in it.
 #include "store/recipes/all_gather.h"
 
 #include <fmt/format.h>
 
-#include "store/recipes/epoch_call.h"
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <new>
+#include <set>
+
+#include "store/recipes/change_queue.h"
+#include "store/recipes/rank_recipe.h"
 #include "store/recipes/store_group.h"
 
 namespace memspan {
+namespace {
+
+// How often a waiting caller wakes to see whether it has waited for long.
+constexpr Duration kLook = std::chrono::seconds(1);
+// Time for a caller to withdraw after its deadline.
+constexpr Duration kWithdrawal = std::chrono::seconds(1);
+
+// One call of one member. A value.
+struct EpochCaller {
+  int rank = 0;
+  std::uint64_t nonce = 0;  // unique to this call
+  std::uint64_t lease = 0;
+  std::string member;
+  std::string alive = {};  // a key that exists as long as the caller does; empty: its slot
+
+  static void fields(auto& codec, auto& self) {
+    codec(self.rank, self.nonce, self.lease, self.member, self.alive);
+  }
+};
+
+// The content of a rank's slot. A value.
+struct EpochSlot {
+  enum class State : std::uint8_t {
+    kEmpty = 0,    // its caller exists, but is not calling
+    kWaiting = 1,  // its caller waits, or the decision about it has just been written
+    kGaveUp = 2,   // its caller waited in vain for an all-gather; the part still counts
+  };
+  friend constexpr State last_of(State) { return State::kGaveUp; }
+  static constexpr std::string_view kWhat = "slot of an all-gather";
+
+  State state = State::kEmpty;
+  EpochCaller caller;
+  EpochCaller met = {};         // rank 0 of the caller's last complete all-gather, nonce 0: none
+  std::int64_t gave_up_at = 0;  // milliseconds of the system's clock; 0: it did not
+  int size = 0;                 // of the epoch, as the caller says
+  Contribution part = {};       // unless the slot is empty
+
+  bool is_waiting() const { return state == State::kWaiting; }
+  static void fields(auto& codec, auto& self) {
+    codec(self.state, self.caller, self.met, self.gave_up_at, self.size, self.part);
+  }
+};
+using EpochSlots = std::map<int, EpochSlot>;  // by rank
+
+// Outcome of the last epoch. Each one is unique. A value.
+struct EpochDecision {
+  static constexpr std::string_view kWhat = "decision of an all-gather";
+
+  std::uint64_t serial = 0;
+  Status status = {};
+  std::vector<EpochCaller> decided = {};  // by rank, those that the status concerns
+  std::vector<std::string> parts = {};    // of those, if the status is kOk
+  std::vector<EpochCaller> last = {};     // callers of the last complete epoch
+  EpochCaller lost = {};                  // one of those that has gone, nonce 0: none
+  std::set<std::uint64_t> consumed = {};  // nonces in slots whose epoch is over
+
+  bool concerns(std::uint64_t nonce) const {
+    return std::any_of(decided.begin(), decided.end(),
+                       [&](const EpochCaller& caller) { return caller.nonce == nonce; });
+  }
+  // The slot's part counts in the next epoch of that many members. Another size is a failure as
+  // long as the caller waits.
+  bool leaves_open(const EpochSlot& slot, int size) const {
+    return slot.state != EpochSlot::State::kEmpty && !consumed.contains(slot.caller.nonce) &&
+           (slot.is_waiting() || slot.size == size);
+  }
+  // Begins the next decision, which does not concern any caller yet.
+  EpochDecision next(const EpochSlots& slots) const {
+    EpochDecision next{.serial = serial + 1, .last = last, .lost = lost};
+    for (const auto& [rank, slot] : slots)
+      if (consumed.contains(slot.caller.nonce)) next.consumed.insert(slot.caller.nonce);
+    return next;
+  }
+  static void fields(auto& codec, auto& self) {
+    codec(self.serial, self.status, self.decided, self.last, self.lost, self.consumed);
+    codec.rest(self.parts);
+  }
+};
+
+enum class EpochKind { kAllgather, kCreateGroup };
+
+// The keys of one name, each beginning with it. A value.
+struct EpochKeys {
+  std::string prefix;
+
+  static EpochKeys of(EpochKind kind, std::string_view name) {
+    return {fmt::format("{}/{}/", name, kind == EpochKind::kAllgather ? "allgather" : "create")};
+  }
+
+  // All keys that rank 0 writes before it completes an epoch.
+  std::string first_prefix() const { return prefix + "first/"; }
+  std::string decision() const { return first_prefix() + "decision"; }
+  std::string announcement() const { return prefix + "announcement"; }
+  // The slots of all other ranks.
+  std::string slots_prefix() const { return prefix + "slot/"; }
+  std::string slot(int rank) const {
+    return rank == 0 ? first_prefix() + "slot" : rank_key(slots_prefix(), rank);
+  }
+};
+
+std::int64_t now_ms() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+}
+
+// The group that the callers of a creation make: its name, and the prefix of the members' keys.
+std::string created_group_name(std::string_view name, const EpochDecision& decision) {
+  return fmt::format("{}#{:016x}", name, decision.decided.front().nonce);
+}
+
+std::string created_alive_prefix(std::string_view name) {
+  return fmt::format("{}/alive/", name);
+}
+
+Status is_gone(const EpochCaller& caller) {
+  return {Code::kPeerLost,
+          fmt::format("rank {} ({}) is gone: its lease ended", caller.rank, caller.member)};
+}
+
+// One caller's part in one epoch. One thread.
+class EpochCall {
+ public:
+  EpochCall(KeyValueStore& store, EpochKind kind, std::string_view name, int rank, int size,
+            const Deadline& deadline, std::string_view alive = {})
+      : store_(store),
+        alive_(alive),
+        kind_(kind),
+        name_(name),
+        keys_(EpochKeys::of(kind, name)),
+        rank_(rank),
+        size_(size),
+        deadline_(deadline),
+        began_(now_ms()),
+        changes_(store) {}
+  // To the others, a caller that could not empty its slot, for lack of memory or time, has left.
+  ~EpochCall() {
+    if (!has_begun_ || !mine_.is_waiting()) return;
+    try {
+      const Deadline deadline = Deadline::after(kWithdrawal);
+      const auto now = store_.get_now(keys_.slot(rank_), deadline);
+      if (now.is_ok() && *now == encode_record(mine_))
+        static_cast<void>(store_.remove(keys_.slot(rank_), deadline));
+    } catch (const std::bad_alloc&) {
+      // The lease ends it.
+    }
+  }
+
+  EpochCall(const EpochCall&) = delete;
+  EpochCall& operator=(const EpochCall&) = delete;
+
+  // `nonce` is unique to this call. Returns the decision that includes it.
+  Result<EpochDecision> run(std::uint64_t nonce, std::string_view mine) {
+    mine_ = {.state = EpochSlot::State::kWaiting,
+             .caller = {.rank = rank_,
+                        .nonce = nonce,
+                        .lease = store_.lease(),
+                        .member = store_.member(),
+                        .alive = alive_},
+             .size = size_,
+             .part = Contribution(mine, size_)};
+    MEMSPAN_TRY(changes_.watch(is_first() ? keys_.prefix : keys_.first_prefix(), deadline_),
+                "watching the others");
+    // It is removed if this member leaves.
+    if (!is_first()) MEMSPAN_TRY(changes_.watch(keys_.slot(rank_), deadline_), "watching the slot");
+    // Before the slot is filled: decisions about it and departures are among the changes.
+    MEMSPAN_TRY_ASSIGN(std::string before, read_own_slot(), "joining the others");
+    if (is_first()) {
+      MEMSPAN_TRY_ASSIGN(slots_, read_slots(deadline_), "joining the others");
+    } else {
+      MEMSPAN_PASS(look_for_first());
+    }
+    has_begun_ = true;
+    MEMSPAN_PASS(fill_slot(std::move(before)));
+    // The slot is filled: from here on, a caller that gives up changes it.
+    return wait();
+  }
+
+ private:
+  bool is_first() const { return rank_ == 0; }
+  Result<EpochDecision> wait() {
+    WaitNotice notice(rank_, size_, name_, deadline_);
+    Status begun = is_first() ? read_decision(deadline_) : complete_for_first();
+    if (is_first() && begun.is_ok()) begun = decide();
+    for (;;) {
+      if (decision_.concerns(mine_.caller.nonce)) return finish();
+      if (begun.code() == Code::kTimeout || is_interrupted() || deadline_.has_passed())
+        return give_up(Status::ok());
+      if (begun.code() == Code::kPeerLost) return give_up(begun);
+      MEMSPAN_PASS(begun);
+      notice.look();
+      auto change = changes_.next(deadline_.within(kLook));
+      if (!change.is_ok() && change.code() != Code::kTimeout) return change.status();
+      if (change.is_ok()) begun = note_change(*change);
+    }
+  }
+
+  Status read_decision(const Deadline& deadline) {
+    auto text = store_.get_now(keys_.decision(), deadline);
+    if (!text.is_ok() && text.code() != Code::kNotFound) return text.status();
+    return take_decision(text.is_ok() ? std::move(*text) : "").annotate("reading the decision");
+  }
+
+  // An empty text means that there is no decision yet.
+  Status take_decision(std::string text) {
+    decision_text_ = std::move(text);
+    if (decision_text_.empty()) {
+      decision_ = {};
+      return Status::ok();
+    }
+    MEMSPAN_PASS_ASSIGN(decision_, decode_record<EpochDecision>(decision_text_));
+    return Status::ok();
+  }
+
+  Result<EpochSlots> read_slots(const Deadline& deadline) {
+    MEMSPAN_TRY_ASSIGN(const StoreListing listing, store_.list(keys_.slots_prefix(), deadline),
+                       "listing the members");
+    EpochSlots slots;
+    for (const auto& [key, value] : listing) {
+      MEMSPAN_TRY_ASSIGN(const int rank, rank_in_key(key, keys_.slots_prefix()), "a slot");
+      MEMSPAN_TRY_ASSIGN(slots[rank], decode_record<EpochSlot>(value), "a slot");
+    }
+    if (is_first()) {
+      slots[0] = mine_;
+      return slots;
+    }
+    MEMSPAN_PASS_ASSIGN(auto first, find_record<EpochSlot>(store_, keys_.slot(0), deadline));
+    if (first) slots[0] = std::move(*first);
+    return slots;
+  }
+
+  Result<std::string> read_own_slot() {
+    auto text = store_.get_now(keys_.slot(rank_), deadline_);
+    if (text.code() == Code::kNotFound) return std::string();
+    if (!text.is_ok()) return text.status();
+    MEMSPAN_TRY_ASSIGN(const EpochSlot slot, decode_record<EpochSlot>(*text), "reading the slot");
+    if (slot.caller.lease == mine_.caller.lease) mine_.met = slot.met;
+    return text;
+  }
+
+  // Tries until this caller has the slot. It may take that of a finished epoch.
+  Status fill_slot(std::string before) {
+    for (;;) {
+      if (!before.empty()) {
+        MEMSPAN_TRY_ASSIGN(const EpochSlot slot, decode_record<EpochSlot>(before),
+                           "joining the others");
+        if (slot.is_waiting()) MEMSPAN_TRY(read_decision(deadline_), "joining the others");
+        if (slot.is_waiting() && decision_.leaves_open(slot, size_))
+          return {Code::kUnavailable,
+                  fmt::format("rank {} is taken by {}{}", rank_, slot.caller.member, kRankTaken)};
+      }
+      const std::string wanted = encode_record(mine_);
+      MEMSPAN_TRY_ASSIGN(
+          const std::string now,
+          store_.compare_and_swap(keys_.slot(rank_), before, wanted, deadline_, KeyLife::kLease),
+          "joining the others");
+      if (now == wanted) return Status::ok();
+      before = now;
+    }
+  }
+
+  // Rank 0 may have gone since this caller's last epoch, or found that another one has.
+  Status look_for_first() {
+    MEMSPAN_PASS_ASSIGN(auto first, find_record<EpochSlot>(store_, keys_.slot(0), deadline_));
+    if (!first) return check_presence(mine_.met);
+    first_ = std::move(*first);
+    if (mine_.met.nonce == 0) return Status::ok();
+    MEMSPAN_PASS(read_decision(deadline_));
+    return check_last_callers();
+  }
+
+  // For a caller of the last epoch that has no slot any more.
+  Status check_presence(const EpochCaller& caller) const {
+    if (caller.nonce == 0) return Status::ok();
+    if (!caller.alive.empty()) {
+      const auto alive = store_.get_now(caller.alive, deadline_);
+      if (alive.code() != Code::kNotFound) return alive.status();  // it has forgotten the name
+    }
+    return is_gone(caller);
+  }
+
+  // Whether another one of the last complete epoch's callers has gone, if this member was one.
+  Status check_last_callers() const {
+    if (decision_.lost.nonce == 0) return Status::ok();
+    for (const EpochCaller& caller : decision_.last)
+      if (caller.lease == store_.lease()) return is_gone(decision_.lost);
+    return Status::ok();
+  }
+
+  // For rank 0. Decides what can be decided: that a caller has another size, that all have come, or
+  // that one is gone.
+  Status decide() {
+    while (!decision_.concerns(mine_.caller.nonce)) {
+      // Runs at each change, so it copies nothing before something is to be decided.
+      const EpochSlot* other = nullptr;
+      int open = 0;
+      for (const auto& [rank, slot] : slots_) {
+        if (!decision_.leaves_open(slot, size_)) continue;
+        ++open;
+        if (slot.size != size_) other = &slot;
+      }
+      std::optional<EpochCaller> gone;
+      if (other == nullptr && open == size_) {
+        MEMSPAN_TRY_ASSIGN(const bool is_over, complete(deadline_), "deciding");
+        if (is_over) continue;
+        return Status::ok();
+      }
+      if (other == nullptr) {
+        MEMSPAN_TRY_ASSIGN(gone, find_gone(), "looking for the others");
+        if (!gone) return Status::ok();
+      }
+      EpochDecision next = decision_.next(slots_);
+      for (const auto& [rank, slot] : slots_)
+        if (decision_.leaves_open(slot, size_)) next.decided.push_back(slot.caller);
+      if (other != nullptr) {
+        next.status = Status(Code::kInvalidArgument,
+                             fmt::format("rank {} says that there are {} members, others said {}",
+                                         other->caller.rank, other->size, size_));
+        if (kind_ == EpochKind::kAllgather) next.decided = {other->caller};
+      } else {
+        next.status = is_gone(*gone);
+        for (const EpochCaller& caller : next.last)
+          if (caller.lease == gone->lease) next.lost = caller;
+      }
+      MEMSPAN_TRY(swap(std::move(next), deadline_).status(), "deciding");
+    }
+    return Status::ok();
+  }
+
+  // For the others: the parts of callers that gave up an all-gather count, so if that of rank 0 is
+  // among them, the last one to come decides.
+  Status complete_for_first() {
+    if (first_.state != EpochSlot::State::kGaveUp) return Status::ok();
+    return complete(deadline_).status();
+  }
+
+  // False: some have not come. A caller that gives up a creation has not taken part: if it empties
+  // its slot before it finds the announcement, it is not in the listing; if it finds it, it changes
+  // the decision, which keeps this from deciding by an older listing.
+  Result<bool> complete(const Deadline& deadline) {
+    if (kind_ == EpochKind::kAllgather) return complete_now(deadline);
+    MEMSPAN_TRY(store_.set(keys_.announcement(), "", deadline, KeyLife::kLease), "announcing");
+    auto is_over = complete_now(deadline);
+    static_cast<void>(store_.remove(keys_.announcement(), Deadline::after(kWithdrawal)));
+    return is_over;
+  }
+
+  Result<bool> complete_now(const Deadline& deadline) {
+    for (;;) {
+      MEMSPAN_PASS(read_decision(deadline));
+      if (decision_.concerns(mine_.caller.nonce)) return true;
+      MEMSPAN_TRY_ASSIGN(const EpochSlots slots, read_slots(deadline), "completing");
+      EpochDecision next = decision_.next(slots);
+      for (const auto& [rank, slot] : slots) {
+        if (!decision_.leaves_open(slot, size_) || slot.size != size_) continue;
+        next.decided.push_back(slot.caller);
+        next.parts.push_back(slot.part.bytes);
+        if (next.status.is_ok()) next.status = slot.part.check(rank, size_);
+      }
+      if (next.decided.size() != static_cast<std::size_t>(size_)) return false;
+      if (!next.status.is_ok()) {
+        next.parts.clear();
+      } else if (kind_ == EpochKind::kAllgather) {
+        next.last = next.decided;
+        next.lost = {};
+      } else {
+        MEMSPAN_PASS(write_founders(next));
+      }
+      MEMSPAN_TRY_ASSIGN(const bool is_written, swap(std::move(next), deadline), "completing");
+      if (is_written) return true;
+    }
+  }
+
+  Status write_founders(const EpochDecision& decision) {
+    GroupFounders founders{.alive_prefix = created_alive_prefix(name_), .members = {}};
+    for (const EpochCaller& caller : decision.decided)
+      founders.members.push_back({caller.nonce, caller.lease, caller.member});
+    const GroupKeys keys{.group = created_group_name(name_, decision)};
+    return store_.set(keys.founders_key(), encode_record(founders), deadline_);
+  }
+
+  // A caller that waited here, or one of the last epoch if rank 0 was also in it: kPeerLost.
+  Result<std::optional<EpochCaller>> find_gone() const {
+    for (const auto& [rank, caller] : gone_)
+      if (!decision_.consumed.contains(caller.nonce)) return std::optional(caller);
+    std::vector<const EpochCaller*> absent;
+    bool was_in_it = false;
+    for (const EpochCaller& caller : decision_.last) {
+      const auto slot = slots_.find(caller.rank);
+      if (slot == slots_.end())
+        absent.push_back(&caller);
+      else if (slot->second.caller.lease != caller.lease)
+        return std::optional<EpochCaller>();  // other callers use this name now
+      was_in_it = was_in_it || caller.lease == store_.lease();
+    }
+    for (const EpochCaller* caller : absent) {
+      const Status found = was_in_it ? check_presence(*caller) : Status::ok();
+      if (found.code() == Code::kPeerLost) return std::optional(*caller);
+      MEMSPAN_PASS(found);
+    }
+    return std::optional<EpochCaller>();
+  }
+
+  // Writes the decision. False: reads the one that another caller has written instead.
+  Result<bool> swap(EpochDecision next, const Deadline& deadline) {
+    for (const EpochCaller& caller : next.decided) next.consumed.insert(caller.nonce);
+    const std::string wanted = encode_record(next);
+    // It ends with rank 0, whose death the others notice.
+    const KeyLife life = is_first() ? KeyLife::kLease : KeyLife::kPermanent;
+    MEMSPAN_TRY_ASSIGN(
+        std::string now,
+        store_.compare_and_swap(keys_.decision(), decision_text_, wanted, deadline, life),
+        "writing");
+    MEMSPAN_TRY(take_decision(std::move(now)), "writing");
+    return decision_text_ == wanted;
+  }
+
+  // kPeerLost: this caller cannot take part any more.
+  Status note_change(const StoreChange& change) {
+    if (change.key == keys_.announcement()) return Status::ok();
+    if (change.key == keys_.decision()) {
+      if (change.event == StoreEvent::kRemoved) return Status::ok();
+      MEMSPAN_TRY_ASSIGN(EpochDecision decision, decode_record<EpochDecision>(change.value),
+                         "a decision");
+      const bool is_mine = decision.concerns(mine_.caller.nonce);
+      if (is_first() && !is_mine) return Status::ok();  // it knows those, and later ones
+      decision_ = std::move(decision);
+      decision_text_ = change.value;
+      return is_mine ? Status::ok() : check_last_callers();
+    }
+    EpochSlot slot;
+    if (change.event == StoreEvent::kSet) {
+      MEMSPAN_TRY_ASSIGN(slot, decode_record<EpochSlot>(change.value), "a slot");
+    }
+    if (change.key == keys_.slot(rank_)) {
+      has_come_ = has_come_ || slot.caller.nonce == mine_.caller.nonce;
+      if (change.event == StoreEvent::kSet || !has_come_) return Status::ok();
+      return {Code::kPeerLost,
+              fmt::format("rank {} ({}) is gone: it left", rank_, store_.member())};
+    }
+    if (!is_first()) {
+      std::swap(first_, slot);
+      if (change.event == StoreEvent::kSet) return complete_for_first();
+      if (slot.is_waiting() && decision_.leaves_open(slot, size_)) return is_gone(slot.caller);
+      return slot.caller.lease == mine_.met.lease ? check_presence(mine_.met) : Status::ok();
+    }
+    MEMSPAN_TRY_ASSIGN(const int rank, rank_in_key(change.key, keys_.slots_prefix()), "a slot");
+    if (change.event == StoreEvent::kSet) {
+      gone_.erase(rank);
+      slots_[rank] = std::move(slot);
+    } else if (const auto before = slots_.extract(rank);
+               !before.empty() && before.mapped().is_waiting()) {
+      gone_[rank] = before.mapped().caller;
+    }
+    return decide();
+  }
+
+  Result<EpochDecision> finish() {
+    EpochSlot empty = mine_;
+    empty.state = EpochSlot::State::kEmpty;
+    empty.part = {};
+    const bool is_ok = decision_.status.is_ok();
+    if (is_ok && kind_ == EpochKind::kAllgather) empty.met = decision_.decided.front();
+    // It shows that this caller still exists.
+    MEMSPAN_PASS(change_slot(std::move(empty), Deadline::after(kWithdrawal)));
+    if (!is_ok) return decision_.status;
+    return std::move(decision_);
+  }
+
+  // Unless another caller has it now.
+  Status change_slot(EpochSlot to, const Deadline& deadline) {
+    const auto now = store_.compare_and_swap(keys_.slot(rank_), encode_record(mine_),
+                                             encode_record(to), deadline, KeyLife::kLease);
+    if (now.is_ok()) mine_ = std::move(to);
+    return now.status();
+  }
+
+  // Callers of a creation that gave up while this one waited have come.
+  Status find_missing(const Deadline& deadline) {
+    MEMSPAN_TRY_ASSIGN(const EpochSlots slots, read_slots(deadline), "giving up");
+    std::vector<int> missing;
+    for (int rank = 0; rank < size_; ++rank) {
+      const auto slot = slots.find(rank);
+      const bool has_come = slot != slots.end() && (decision_.leaves_open(slot->second, size_) ||
+                                                    slot->second.gave_up_at >= began_);
+      if (!has_come && rank != rank_) missing.push_back(rank);
+    }
+    return end_of_wait(describe_missing(size_, missing));
+  }
+
+  // Returns a time-out, or what has been lost, unless the epoch has been decided with this caller.
+  Result<EpochDecision> give_up(const Status& lost) {
+    const Deadline deadline = Deadline::after(kWithdrawal);
+    const bool still_counts = kind_ == EpochKind::kAllgather && lost.is_ok();
+    EpochSlot left = mine_;
+    left.state = still_counts ? EpochSlot::State::kGaveUp : EpochSlot::State::kEmpty;
+    left.gave_up_at = now_ms();
+    if (!still_counts) left.part = {};
+    MEMSPAN_TRY(change_slot(std::move(left), deadline), "giving up");
+    MEMSPAN_TRY(read_decision(deadline), "giving up");
+    if (is_first() && decision_text_.empty())
+      MEMSPAN_TRY(swap(decision_.next({}), deadline).status(), "giving up");
+    // Others may have given up at the same moment.
+    if (still_counts) MEMSPAN_TRY(complete(deadline).status(), "giving up");
+    const Status why = lost.is_ok() ? find_missing(deadline) : lost;
+    for (bool is_out = false; !is_out;) {
+      const auto announced = store_.get_now(keys_.announcement(), deadline).code();
+      MEMSPAN_TRY(read_decision(deadline), "giving up");
+      if (decision_.concerns(mine_.caller.nonce)) return finish();
+      if (decision_.consumed.contains(mine_.caller.nonce)) return find_decision(why, deadline);
+      if (is_first()) return why;
+      if (announced == Code::kNotFound) {
+        const bool has_ended = decision_text_.empty() && first_.is_waiting() &&
+                               store_.get_now(keys_.slot(0), deadline).code() == Code::kNotFound;
+        return has_ended ? find_decision(why, deadline) : why;
+      }
+      EpochDecision next = decision_;
+      ++next.serial;
+      next.decided.clear();
+      next.parts.clear();
+      MEMSPAN_TRY_ASSIGN(is_out, swap(std::move(next), deadline), "giving up");
+    }
+    return why;
+  }
+
+  // The decision about this caller may be among the changes: there are later ones, or it ended with
+  // rank 0.
+  Result<EpochDecision> find_decision(const Status& why, const Deadline& deadline) {
+    while (!decision_.concerns(mine_.caller.nonce)) {
+      const auto change = changes_.next(deadline);
+      if (change.code() == Code::kTimeout || is_interrupted()) return why;
+      if (!change.is_ok()) return change.status();
+      if (change->key == keys_.slot(0) && change->event == StoreEvent::kRemoved) return why;
+      const Status taken = note_change(*change);
+      if (!taken.is_ok() && taken.code() != Code::kPeerLost) return taken;
+    }
+    return finish();
+  }
+
+  KeyValueStore& store_;
+  const std::string alive_;
+  const EpochKind kind_;
+  const std::string name_;
+  const EpochKeys keys_;
+  const int rank_;
+  const int size_;
+  const Deadline deadline_;
+  const std::int64_t began_;  // milliseconds of the system's clock
+  ChangeQueue changes_;
+  EpochSlot mine_;
+  EpochDecision decision_ = {};
+  std::string decision_text_ = {};   // as in the store
+  bool has_begun_ = false;           // it has the slot, or may have it
+  bool has_come_ = false;            // the change that filled the slot was among the changes
+  EpochSlot first_ = {};             // of rank 0, as the others saw it last
+  EpochSlots slots_ = {};            // as rank 0 saw them last; its own is filled
+  std::map<int, EpochCaller> gone_;  // in rank 0: callers that waited when their slots were removed
+};
+
+}  // namespace
 
 Result<std::vector<std::string>> allgather(KeyValueStore& store, std::string_view name, int rank,
                                            int size, std::string_view mine, Deadline deadline,
@@ -31,22 +599,16 @@ Status leave_allgather(KeyValueStore& store, std::string_view name, Deadline dea
                      "leaving");
   bool may_be_consumed = false;
   for (const auto& [key, value] : slots) {
-    MEMSPAN_TRY_ASSIGN(const EpochSlot slot, EpochSlot::decode(value), "leaving");
+    MEMSPAN_TRY_ASSIGN(const auto slot, decode_record<EpochSlot>(value), "leaving");
     may_be_consumed = may_be_consumed || slot.state != EpochSlot::State::kEmpty;
     MEMSPAN_PASS(leave(key, slot));
   }
-  const auto text = store.get_now(keys.slot(0), deadline);
-  if (text.code() == Code::kNotFound) return Status::ok();
-  if (!text.is_ok()) return text.status();
-  MEMSPAN_TRY_ASSIGN(const EpochSlot first, EpochSlot::decode(*text), "leaving");
+  MEMSPAN_PASS_ASSIGN(const auto first, find_record<EpochSlot>(store, keys.slot(0), deadline));
+  if (!first) return Status::ok();
   // Rank 0 reads there which slots are of epochs that are over; otherwise it ends with the lease.
-  if (first.caller.lease == store.lease() && !may_be_consumed)
+  if (first->caller.lease == store.lease() && !may_be_consumed)
     MEMSPAN_TRY(store.remove(keys.decision(), deadline).status(), "leaving");
-  return leave(keys.slot(0), first);
-}
-
-Status barrier(KeyValueStore& store, std::string_view name, int rank, int size, Deadline deadline) {
-  return allgather(store, name, rank, size, {}, deadline).status();
+  return leave(keys.slot(0), *first);
 }
 
 Result<CreatedGroup> create_group(KeyValueStore& store, std::string_view name, int rank, int size,

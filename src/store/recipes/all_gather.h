@@ -42,9 +42,6 @@ struct CreatedGroup {
   std::vector<std::string> contributions;  // by rank
 };
 
-// No caller returns before all have called.
-Status barrier(KeyValueStore& store, std::string_view name, int rank, int size, Deadline deadline);
-
 // An all-gather, all or nothing: a caller that times out has not taken part, and a departed one
 // fails it for all. The callers are the members of a new group (store_group.h) from that moment.
 Result<CreatedGroup> create_group(KeyValueStore& store, std::string_view name, int rank, int size,

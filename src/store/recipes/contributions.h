@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recipes share this: unique numbers, keys that end in a rank, what the members of a
-// group or the callers of an all-gather contribute, and the wait for those that are missing.
+// The recipes share this: unique numbers, keys that end in a rank, records of keys, what the
+// members of a group or the callers of an all-gather contribute, and the wait for those that are
+// missing.
 #pragma once
 
 #include <fmt/format.h>
 
 #include "core/environment.h"
 #include "core/random.h"
+#include "store/fields.h"
+#include "store/key_value_store.h"
 
 namespace memspan {
 
@@ -23,6 +26,17 @@ inline Result<int> rank_in_key(std::string_view key, std::string_view prefix) {
   MEMSPAN_PASS_ASSIGN(auto rank,
                       parse_integer("a rank in a key", key.substr(prefix.size()), 0, 65535));
   return static_cast<int>(rank);
+}
+
+// Nullopt if the key does not exist.
+template <typename Record>
+Result<std::optional<Record>> find_record(KeyValueStore& store, std::string_view key,
+                                          const Deadline& deadline) {
+  const auto text = store.get_now(key, deadline);
+  if (text.code() == Code::kNotFound) return std::optional<Record>();
+  if (!text.is_ok()) return text.status();
+  MEMSPAN_PASS_ASSIGN(auto record, decode_record<Record>(*text));
+  return std::optional(std::move(record));
 }
 
 // A group, or an all-gather, has at most this many members.

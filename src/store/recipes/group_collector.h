@@ -3,6 +3,8 @@
 // watchers, so also while its member waits for nothing.
 #pragma once
 
+#include <set>
+
 #include "store/recipes/store_group.h"
 
 namespace memspan {
@@ -14,24 +16,173 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
   Collector(KeyValueStore& store, const GroupKeys& keys) : store_(store), keys_(keys) {}
 
   // Watches the members and reads their records; decides what is due.
-  Status start(const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
+  Status start(const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_) {
+    MEMSPAN_PASS(watch(keys_.member_prefix(), deadline));
+    MEMSPAN_PASS(watch(keys_.alive_prefix(), deadline));
+    const auto last = store_.get_now(keys_.outcome_key(), deadline);
+    if (!last.is_ok() && last.code() != Code::kNotFound) return last.status();
+    // A member's record is written when its key under its lease exists, and read before that key.
+    MEMSPAN_TRY_ASSIGN(const StoreListing members, store_.list(keys_.member_prefix(), deadline),
+                       "reading the members");
+    MEMSPAN_TRY_ASSIGN(const StoreListing alive, store_.list(keys_.alive_prefix(), deadline),
+                       "reading the members");
+    std::set<int> ranks;
+    for (const auto& [key, value] : alive) ranks.insert(keys_.rank_of_alive(key));
+    std::map<int, StoreChange> records;
+    for (const auto& [key, value] : members) {
+      MEMSPAN_TRY_ASSIGN(const int rank, rank_in_key(key, keys_.member_prefix()), "a member");
+      records[rank] = {.event = StoreEvent::kSet, .key = key, .value = value};
+    }
+    // Those that may have left since their records were read.
+    for (int rank = 0; rank < keys_.size; ++rank) {
+      if (ranks.contains(rank) || (!records.contains(rank) && !keys_.is_created())) continue;
+      if (auto now = store_.get_now(keys_.member_key(rank), deadline); now.is_ok())
+        records[rank] = {
+            .event = StoreEvent::kSet, .key = keys_.member_key(rank), .value = std::move(*now)};
+    }
+    {
+      MutexLock lock(mutex_);
+      if (last.is_ok())
+        if (const auto outcome = GroupOutcome::decode(*last); outcome.is_ok())
+          next_ = std::max(next_, outcome->operation + (outcome->is_complete ? 1 : 0));
+      for (const auto& [rank, record] : records) take_member(record);
+      for (int rank = 0; rank < keys_.size; ++rank)
+        if (!ranks.contains(rank)) note_gone(rank);
+      for (const StoreChange& change : std::exchange(early_, {})) note(change);
+      has_started_ = true;
+      decide();
+    }
+    write();
+    return Status::ok();
+  }
+
   // Afterwards no watcher runs.
-  void stop();
-  std::vector<int> missing(std::uint64_t operation) MEMSPAN_EXCLUDES(mutex_);
+  void stop() {
+    for (const std::uint64_t watch : std::exchange(watches_, {}))
+      static_cast<void>(store_.unwatch(watch, Deadline::after(std::chrono::seconds(1))));
+  }
+
+  std::vector<int> missing(std::uint64_t operation) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    std::vector<int> missing;
+    if (operation < next_) return missing;
+    const Parts& parts = operations_[operation].parts;
+    for (int rank = 0; rank < keys_.size; ++rank)
+      if (!parts.contains(rank)) missing.push_back(rank);
+    return missing;
+  }
+
   // Ends the operation for all.
-  void fail(std::uint64_t operation, const Status& why) MEMSPAN_EXCLUDES(mutex_);
+  void fail(std::uint64_t operation, const Status& why) MEMSPAN_EXCLUDES(mutex_) {
+    {
+      MutexLock lock(mutex_);
+      due_.push_back({.operation = operation, .status = why});
+    }
+    write();
+  }
 
  private:
   using Parts = std::map<int, Contribution>;  // by rank
-  Status watch(const std::string& prefix, const Deadline& deadline);
-  void take(const StoreChange& change) MEMSPAN_EXCLUDES(mutex_);
-  void note(const StoreChange& change) MEMSPAN_REQUIRES(mutex_);
-  void take_member(const StoreChange& change) MEMSPAN_REQUIRES(mutex_);
-  void note_gone(int rank) MEMSPAN_REQUIRES(mutex_);
-  GroupOutcome gather(std::uint64_t operation, Parts& parts) const;
-  void decide() MEMSPAN_REQUIRES(mutex_);
+  Status watch(const std::string& prefix, const Deadline& deadline) {
+    const auto watch = store_.watch(
+        prefix, [self = shared_from_this()](const StoreChange& change) { self->take(change); },
+        deadline);
+    if (watch.is_ok()) watches_.push_back(*watch);
+    return watch.status().annotate("watching the members");
+  }
+
+  void take(const StoreChange& change) MEMSPAN_EXCLUDES(mutex_) {
+    {
+      MutexLock lock(mutex_);
+      if (!has_started_) {
+        early_.push_back(change);
+        return;
+      }
+      note(change);
+      decide();
+    }
+    write();
+  }
+
+  void note(const StoreChange& change) MEMSPAN_REQUIRES(mutex_) {
+    if (change.key.starts_with(keys_.member_prefix()))
+      take_member(change);
+    else if (change.event == StoreEvent::kRemoved)
+      note_gone(keys_.rank_of_alive(change.key));
+  }
+
+  void take_member(const StoreChange& change) MEMSPAN_REQUIRES(mutex_) {
+    if (change.event == StoreEvent::kRemoved) return;
+    const auto rank = rank_in_key(change.key, keys_.member_prefix());
+    auto member = decode_record<GroupMember>(change.value);
+    if (!rank.is_ok() || !member.is_ok()) return;
+    for (auto& [operation, part] : std::exchange(member->parts, {}))
+      if (operation >= next_) operations_[operation].parts.emplace(*rank, std::move(part));
+    members_[*rank] = std::move(*member);
+  }
+
+  // A member that never came is not gone.
+  void note_gone(int rank) MEMSPAN_REQUIRES(mutex_) {
+    const auto found = members_.find(rank);
+    if (rank < 0 || (found == members_.end() && !keys_.is_created())) return;
+    const bool has_record = found != members_.end();
+    gone_.emplace(
+        rank, fmt::format("rank {} ({}) is gone: {}", rank,
+                          has_record ? found->second.name
+                                     : keys_.founders.members[static_cast<std::size_t>(rank)].name,
+                          has_record && found->second.has_left ? "it left" : "its lease ended"));
+  }
+
+  GroupOutcome gather(std::uint64_t operation, Parts& parts) const {
+    GroupOutcome outcome{.operation = operation, .is_complete = true};
+    for (auto& [rank, part] : parts) {
+      if (outcome.status.is_ok()) outcome.status = part.check(rank, keys_.size);
+      outcome.parts.push_back(std::move(part.bytes));
+    }
+    if (!outcome.status.is_ok()) outcome.parts.clear();
+    return outcome;
+  }
+
+  void decide() MEMSPAN_REQUIRES(mutex_) {
+    for (auto found = operations_.begin(); found != operations_.end();) {
+      auto& [operation, state] = *found;
+      if (state.parts.size() == static_cast<std::size_t>(keys_.size)) {
+        due_.push_back(gather(operation, state.parts));
+        next_ = operation + 1;
+        found = operations_.erase(operations_.begin(), std::next(found));
+        continue;
+      }
+      ++found;
+      // Written again for each member that comes later.
+      if (state.failed_with == state.parts.size()) continue;
+      for (const auto& [rank, why] : gone_) {
+        if (state.parts.contains(rank)) continue;
+        state.failed_with = state.parts.size();
+        due_.push_back({.operation = operation, .status = Status(Code::kPeerLost, why)});
+        break;
+      }
+    }
+  }
+
   // One thread at a time writes, so outcomes are written in the order of the decisions.
-  void write() MEMSPAN_EXCLUDES(mutex_);
+  void write() MEMSPAN_EXCLUDES(mutex_) {
+    constexpr Duration kPatience = std::chrono::seconds(15);
+    for (bool goes_on = true; goes_on;) {
+      std::string outcome;
+      {
+        MutexLock lock(mutex_);
+        if (is_writing_ || due_.empty()) return;
+        is_writing_ = true;
+        outcome = std::move(due_.front()).encode();
+        due_.pop_front();
+      }
+      // A collector that has lost the store is replaced.
+      const Status written = store_.set(keys_.outcome_key(), outcome, Deadline::after(kPatience));
+      MutexLock lock(mutex_);
+      is_writing_ = false;
+      goes_on = written.is_ok() && !due_.empty();
+    }
+  }
 
   KeyValueStore& store_;
   const GroupKeys keys_;

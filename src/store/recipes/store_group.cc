@@ -59,7 +59,7 @@ Result<std::vector<std::string>> StoreGroup::run(std::uint64_t operation, std::s
                                                  const Deadline& deadline, const Look& look) {
   MEMSPAN_PASS(enter(deadline));
   mine_.parts[operation] = Contribution(mine, keys_.size);
-  MEMSPAN_TRY(store_.set(keys_.member_key(rank_), mine_.encode(), deadline), "contributing");
+  MEMSPAN_TRY(store_.set(keys_.member_key(rank_), encode_record(mine_), deadline), "contributing");
   WaitNotice notice(rank_, keys_.size, keys_.group, deadline);
   for (int looks = 0;; ++looks) {
     take_changes(operation,
@@ -117,7 +117,7 @@ Status StoreGroup::give_up(std::uint64_t operation) {
   std::map<int, bool> has_come;
   for (const auto& [key, value] : *members) {
     const auto rank = rank_in_key(key, keys_.member_prefix());
-    const auto member = GroupMember::decode(value);
+    const auto member = decode_record<GroupMember>(value);
     if (rank.is_ok() && member.is_ok()) has_come[*rank] = member->parts.contains(operation);
   }
   for (int rank = 0; rank < keys_.size; ++rank)
@@ -139,10 +139,10 @@ Status StoreGroup::enter(const Deadline& deadline) {
 
 // A group that has only a name has none.
 Status StoreGroup::read_founders(const Deadline& deadline) {
-  const auto text = store_.get_now(keys_.founders_key(), deadline);
-  if (text.code() == Code::kNotFound) return Status::ok();
-  if (!text.is_ok()) return text.status();
-  MEMSPAN_TRY_ASSIGN(keys_.founders, GroupFounders::decode(*text), "reading the members");
+  MEMSPAN_PASS_ASSIGN(auto found,
+                      find_record<GroupFounders>(store_, keys_.founders_key(), deadline));
+  if (!found) return Status::ok();
+  keys_.founders = std::move(*found);
   const auto& members = keys_.founders.members;
   if (members.size() != static_cast<std::size_t>(keys_.size))
     return another_size(keys_.size, std::to_string(members.size()));
@@ -160,20 +160,20 @@ Status StoreGroup::take_place(const Deadline& deadline) {
     MEMSPAN_TRY_ASSIGN(const std::string others,
                        store_.compare_and_swap(keys_.size_key(), "", size, deadline), "the size");
     if (others != size) return another_size(keys_.size, others);
-    const std::string self = GroupMember{.lease = mine_.lease, .name = mine_.name}.encode();
+    const std::string self = encode_record(GroupMember{.lease = mine_.lease, .name = mine_.name});
     MEMSPAN_TRY_ASSIGN(
         const std::string holder,
         store_.compare_and_swap(keys_.alive_key(rank_), "", self, deadline, KeyLife::kLease),
         "taking the place");
-    MEMSPAN_TRY_ASSIGN(const GroupMember other, GroupMember::decode(holder), "taking the place");
+    MEMSPAN_TRY_ASSIGN(const GroupMember other, decode_record<GroupMember>(holder),
+                       "taking the place");
     if (other.lease != mine_.lease) return taken_by(rank_, other.name);
   }
-  const auto text = store_.get_now(keys_.member_key(rank_), deadline);
-  if (text.code() == Code::kNotFound) return Status::ok();
-  if (!text.is_ok()) return text.status();
-  MEMSPAN_TRY_ASSIGN(GroupMember before, GroupMember::decode(*text), "taking the place");
-  if (before.lease == mine_.lease && !before.has_left) {
-    mine_.parts = std::move(before.parts);  // of another object of this member
+  MEMSPAN_PASS_ASSIGN(auto before,
+                      find_record<GroupMember>(store_, keys_.member_key(rank_), deadline));
+  if (!before) return Status::ok();
+  if (before->lease == mine_.lease && !before->has_left) {
+    mine_.parts = std::move(before->parts);  // of another object of this member
     return Status::ok();
   }
   if (!keys_.is_created())
@@ -181,7 +181,7 @@ Status StoreGroup::take_place(const Deadline& deadline) {
   return {Code::kPeerLost,
           fmt::format("rank {} ({}) is gone: {}; a process that takes its place uses a group of "
                       "another name",
-                      rank_, before.name, before.has_left ? "it left" : "its lease ended")};
+                      rank_, before->name, before->has_left ? "it left" : "its lease ended")};
 }
 
 // Tries to become the collector.
@@ -211,17 +211,17 @@ Status StoreGroup::leave(Deadline deadline) {
   Status outside(Code::kNotFound, "this member is not in the group");
   if (has_left_) return outside;
   if (!changes_) MEMSPAN_TRY(read_founders(deadline), "leaving the group");
-  const auto text = store_.get_now(keys_.member_key(rank_), deadline);
-  if (text.is_ok()) {
-    MEMSPAN_TRY_ASSIGN(mine_, GroupMember::decode(*text), "leaving the group");
-    if (mine_.lease != store_.lease() || mine_.has_left) return outside;
-  } else if (text.code() != Code::kNotFound || !keys_.is_created()) {
-    return text.code() == Code::kNotFound ? outside : text.status();
-  }
+  MEMSPAN_PASS_ASSIGN(auto found,
+                      find_record<GroupMember>(store_, keys_.member_key(rank_), deadline));
+  if (found) mine_ = std::move(*found);
+  const bool is_inside =
+      found ? mine_.lease == store_.lease() && !mine_.has_left : keys_.is_created();
+  if (!is_inside) return outside;
   static_cast<void>(stop_collecting(deadline));
   has_left_ = true;
   mine_.has_left = true;
-  MEMSPAN_TRY(store_.set(keys_.member_key(rank_), mine_.encode(), deadline), "leaving the group");
+  MEMSPAN_TRY(store_.set(keys_.member_key(rank_), encode_record(mine_), deadline),
+              "leaving the group");
   MEMSPAN_TRY(store_.remove(keys_.alive_key(rank_), deadline).status(), "leaving the group");
   return remove_all(deadline).annotate("leaving the group");
 }

@@ -32,6 +32,7 @@ namespace memspan {
 
 // A member's own record, which outlives it. A value.
 struct GroupMember {
+  static constexpr std::string_view kWhat = "member";
   std::uint64_t lease = 0;
   std::string name = {};
   bool has_left = false;
@@ -42,10 +43,6 @@ struct GroupMember {
     codec(self.lease, self.name, self.has_left);
     codec.rest(self.parts);
   }
-  std::string encode() const { return encode_record(*this); }
-  static Result<GroupMember> decode(std::string_view text) {
-    return decode_record<GroupMember>(text, "member");
-  }
 };
 
 // How an operation ended. A value.
@@ -53,37 +50,37 @@ struct GroupOutcome {
   std::uint64_t operation = 0;
   bool is_complete = false;  // all have contributed
   Status status = {};
+  // If not 0, `parts` has one of so many equal ones: those of a barrier are written once.
+  std::uint32_t equal = 0;
   std::vector<std::string> parts = {};  // by rank, if the status is kOk
 
-  std::string encode() const {
-    FieldWriter writer;
-    writer(operation, is_complete, status);
-    // Equal parts, of a barrier or an agreement, are written once.
-    const bool are_equal = std::equal(parts.begin() + !parts.empty(), parts.end(), parts.begin());
-    writer(static_cast<std::uint32_t>(are_equal ? parts.size() : 0));
-    if (!are_equal)
-      writer.rest(parts);
-    else if (!parts.empty())
-      writer(parts.front());
-    return writer.take();
+  static constexpr std::string_view kWhat = "outcome";
+  static void fields(auto& codec, auto& self) {
+    codec(self.operation, self.is_complete, self.status, self.equal);
+    codec.rest(self.parts);
+  }
+  std::string encode() && {
+    if (equal == 0 && !parts.empty() && std::equal(parts.begin() + 1, parts.end(), parts.begin())) {
+      equal = static_cast<std::uint32_t>(parts.size());
+      parts.resize(1);
+    }
+    return encode_record(*this);
   }
   static Result<GroupOutcome> decode(std::string_view text) {
-    FieldReader reader(text);
-    GroupOutcome read;
-    std::uint32_t equal = 0;
-    reader(read.operation, read.is_complete, read.status, equal);
-    reader.rest(read.parts);
-    const bool are_right = equal == 0 || (equal <= kMostMembers && read.parts.size() == 1 &&
-                                          equal * read.parts.front().size() <= kMaxValueBytes);
-    if (equal > 1 && are_right) read.parts.assign(equal, std::string(read.parts.front()));
-    if (!reader.is_finished() || !are_right)
+    MEMSPAN_PASS_ASSIGN(auto read, decode_record<GroupOutcome>(text));
+    const std::size_t equal = std::exchange(read.equal, 0);
+    if (equal == 0) return read;
+    if (equal > kMostMembers || read.parts.size() != 1 ||
+        equal * read.parts.front().size() > kMaxValueBytes)
       return Status(Code::kInternal, "a malformed outcome in the store");
+    read.parts.resize(equal, std::string(read.parts.front()));
     return read;
   }
 };
 
 // The members of a created group, by rank. A value.
 struct GroupFounders {
+  static constexpr std::string_view kWhat = "group";
   struct Member {
     std::uint64_t nonce = 0;
     std::uint64_t lease = 0;
@@ -99,10 +96,6 @@ struct GroupFounders {
   static void fields(auto& codec, auto& self) {
     codec(self.alive_prefix);
     codec.rest(self.members);
-  }
-  std::string encode() const { return encode_record(*this); }
-  static Result<GroupFounders> decode(std::string_view text) {
-    return decode_record<GroupFounders>(text, "group");
   }
 };
 

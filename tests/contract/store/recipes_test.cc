@@ -30,6 +30,11 @@ Deadline glance() {
   return Deadline::after(std::chrono::milliseconds(20));
 }
 
+// No caller returns before all have called.
+Status barrier(KeyValueStore& store, std::string_view name, int rank, int size, Deadline deadline) {
+  return allgather(store, name, rank, size, {}, deadline).status();
+}
+
 // Calls again while somebody else, who only looks whether this caller is there, has its rank.
 template <typename Call>
 auto insist(Call call) -> decltype(call()) {
