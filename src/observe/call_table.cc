@@ -89,14 +89,8 @@ Status add_call_table(const std::string& path, bool begins_anew, std::size_t mos
     if (ftruncate(file.get(), 0) != 0) return Status::from_errno("emptying " + path);
     text.insert(0, CallTable::heading());
   }
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const ssize_t written = ::write(file.get(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return Status::from_errno("writing " + path);
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return Status::ok();
+  const int error = write_all(file.get(), text);
+  return error == 0 ? Status::ok() : Status::from_errno("writing " + path, error);
 }
 
 Result<std::unique_ptr<CallTableFile>> CallTableFile::start_if_asked() {

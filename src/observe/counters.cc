@@ -18,7 +18,6 @@
 #include "observe/call_table.h"
 #include "observe/metrics.h"
 #include "observe/recorded_call.h"
-#include "observe/stacks.h"
 #include "observe/trace.h"
 
 namespace memspan {
@@ -293,7 +292,7 @@ void RecordedCall::end() const {
   if (recording.tables.load(std::memory_order_relaxed))
     call_table().end(call_, nanoseconds_of(Clock::now()) - begin_, is_good_);
   if (recording.traces.load(std::memory_order_relaxed))
-    trace_call(kind_, call_, peer_, bytes_, begin_);
+    add_to_trace({call_, begin_, nanoseconds_of(Clock::now()), bytes_, peer_, kind_});
 }
 
 void record_wait(const char* call, Clock::time_point since, int awaited) {
@@ -302,7 +301,8 @@ void record_wait(const char* call, Clock::time_point since, int awaited) {
   ThreadCounters& own = thread_counters();
   add_own(own.waits, 1);
   add_own(own.waited_ns, end - begin);
-  if (recording.traces.load(std::memory_order_relaxed)) trace_wait(call, awaited, begin, end);
+  if (recording.traces.load(std::memory_order_relaxed))
+    add_to_trace({.name = call, .begin = begin, .end = end, .peer = awaited});
 }
 
 }  // namespace memspan

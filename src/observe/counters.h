@@ -153,6 +153,11 @@ const CountersRegion* own_counters();
 // Increments CountersHeader::stack_requests. Safe in a signal handler.
 void count_stack_request();
 
+// Call it at the first membership of a process: SIGUSR2 then makes it print its state (stacks.cc).
+// Installs a handler only if SIGUSR2 would end the process, so a program's own handler stays. A
+// handler that the program sets later replaces it. MEMSPAN_STACKS=0 disables it.
+Status answer_stack_requests(MemberKind kind, int rank);
+
 class TextServer;  // metrics.h
 using ServeText = Result<std::unique_ptr<TextServer>> (*)(std::string_view what,
                                                           std::string_view place,

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "observe/stacks.h"
+// SIGUSR2 makes a member of a job or pool print its state to stderr: the call, awaited peer and
+// time of each waiting thread, and the stack of every thread that has made calls.
+//
+//   PE 0 (process 17): thread 17 waits in shmem_barrier_all for PE 1, for 12.3 s
+//   PE 0 thread 4711:   #0 libmemspan.so(_ZN7memspan8SlowPath5sleepEv+0x4d)
+#include "observe/counters.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -120,13 +125,7 @@ void write_line(fmt::format_string<Values...> format, Values&&... values) {
                   .out;
   end = fmt::format_to_n(end, most - end, format, std::forward<Values>(values)...).out;
   *end++ = '\n';
-  std::string_view rest(text, static_cast<std::size_t>(end - text));
-  while (!rest.empty()) {
-    const ssize_t written = ::write(STDERR_FILENO, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
+  write_all(STDERR_FILENO, {text, static_cast<std::size_t>(end - text)});
 }
 
 std::int32_t this_thread() {
