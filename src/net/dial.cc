@@ -3,8 +3,6 @@
 
 #include <sys/epoll.h>
 
-#include <cstring>
-
 #include "core/interrupt.h"
 
 namespace memspan {
@@ -18,13 +16,9 @@ constexpr Duration kUntilRoom = std::chrono::milliseconds(1);
 // A caller of a free ephemeral port may be given that port for its own end. TCP then connects it to
 // itself.
 bool is_connected_to_itself(int socket) {
-  sockaddr_storage local{};
-  sockaddr_storage remote{};
-  socklen_t length = sizeof local;
-  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&local), &length) != 0) return false;
-  length = sizeof remote;
-  return ::getpeername(socket, reinterpret_cast<sockaddr*>(&remote), &length) == 0 &&
-         std::memcmp(&local, &remote, length) == 0;
+  const auto local = SocketAddress::of_socket(socket);
+  const auto remote = SocketAddress::of_peer(socket);
+  return local.is_ok() && remote.is_ok() && *local == *remote;
 }
 
 // The outcome of an attempt that has one. An errno.
@@ -37,17 +31,13 @@ int outcome_of(int socket) {
 
 }  // namespace
 
-Dialer::Dialer(const sockaddr* to, socklen_t length)
-    : length_(length), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
-  std::memcpy(&to_, to, length);
-}
+Dialer::Dialer(const SocketAddress& to) : to_(to), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
 
 // An errno, EINPROGRESS or EAGAIN: the attempt has no outcome yet, or is to be begun again.
 int Dialer::begin(Fd& socket) {
-  socket = Fd(::socket(to_.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  socket = open_socket(to_);
   if (!socket.is_valid()) return errno;
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&to_), length_) == 0)
-    return outcome_of(socket.get());
+  if (::connect(socket.get(), to_.get(), to_.length) == 0) return outcome_of(socket.get());
   if (errno != EINPROGRESS && errno != EINTR) return errno;
   epoll_event event{.events = EPOLLOUT, .data = {.fd = socket.get()}};
   return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket.get(), &event) == 0 ? EINPROGRESS : errno;
@@ -71,7 +61,7 @@ Dialled Dialer::step() {
     Fd socket;
     const int error = begin(socket);
     if (error == 0) return {std::move(socket), 0};
-    const bool is_full = error == EAGAIN && to_.ss_family == AF_UNIX;
+    const bool is_full = error == EAGAIN && to_.family() == AF_UNIX;
     if (!is_full) ++begun_;
     next_ = begun_ == kMostAttempts ? Clock::time_point::max()
                                     : Clock::now() + (is_full ? kUntilRoom : kUntilNextAttempt);
@@ -83,8 +73,8 @@ Dialled Dialer::step() {
   return {Fd(), attempts_.empty() && begun_ != 0 ? failure_ : EINPROGRESS};
 }
 
-Dialled dial(const sockaddr* to, socklen_t length, const Deadline& deadline) {
-  Dialer dialer(to, length);
+Dialled dial(const SocketAddress& to, const Deadline& deadline) {
+  Dialer dialer(to);
   while (true) {
     Dialled dialled = dialer.step();
     if (dialled.error != EINPROGRESS) return dialled;

@@ -8,12 +8,10 @@
 // counts; there is an error when none is left. A Unix socket whose queue is full is tried again.
 #pragma once
 
-#include <sys/socket.h>
-
 #include <vector>
 
 #include "core/clock.h"
-#include "core/fd.h"
+#include "net/socket_address.h"
 
 namespace memspan {
 
@@ -26,7 +24,7 @@ struct Dialled {
 // Connects in steps that do not wait. One thread at a time.
 class Dialer {
  public:
-  Dialer(const sockaddr* to, socklen_t length);
+  explicit Dialer(const SocketAddress& to);
 
   // Call it at first, when the descriptor is readable, and at next(). EINPROGRESS: not connected
   // yet.
@@ -38,8 +36,7 @@ class Dialer {
  private:
   int begin(Fd& socket);
 
-  sockaddr_storage to_{};
-  const socklen_t length_;
+  const SocketAddress to_;
   Fd epoll_;  // of the attempts
   std::vector<Fd> attempts_;
   std::size_t begun_ = 0;
@@ -47,6 +44,6 @@ class Dialer {
   Clock::time_point next_ = Clock::time_point::min();
 };
 
-Dialled dial(const sockaddr* to, socklen_t length, const Deadline& deadline);
+Dialled dial(const SocketAddress& to, const Deadline& deadline);
 
 }  // namespace memspan

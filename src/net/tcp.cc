@@ -81,7 +81,7 @@ bool is_of_this_host(SocketAddress address) {
 
 Result<TcpConnection> connect_to(const Endpoint& endpoint, const SocketAddress& address,
                                  const Deadline& deadline) {
-  Dialled dialled = dial(address.get(), address.length, deadline);
+  Dialled dialled = dial(address, deadline);
   if (dialled.error != 0) return unavailable(endpoint, "connecting to", dialled.error);
   TcpConnection connection{.socket = std::move(dialled.socket), .peer = {}};
   tune_connection(connection.socket.get());

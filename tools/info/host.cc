@@ -10,7 +10,7 @@
 #include "core/environment.h"
 #include "info/gather.h"
 #include "memory/control_groups.h"
-#include "net/host_identity.h"
+#include "net/own_addresses.h"
 
 namespace memspan::info {
 namespace {
