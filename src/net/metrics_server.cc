@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <deque>
+#include <thread>
 #include <vector>
 
 #include "core/log.h"
@@ -15,6 +16,10 @@
 namespace memspan {
 namespace {
 
+constexpr int kMostConnections = 16;
+constexpr std::size_t kMostRequestBytes = 8192;
+constexpr Duration kPatience = std::chrono::seconds(5);
+constexpr Duration kFreshness = std::chrono::milliseconds(100);
 constexpr Duration kPauseWithoutDescriptors = std::chrono::milliseconds(200);
 constexpr std::string_view kEndOfRequest = "\r\n\r\n";
 
@@ -29,39 +34,48 @@ std::string refusal(std::string_view status) {
   return response(status, "text/plain; charset=utf-8", fmt::format("{}\n", status), true);
 }
 
-}  // namespace
+// Thread-safe. Runs a thread of its own from start() to destruction.
+class MetricsServer final : public TextServer {
+ public:
+  MetricsServer(Fd listener, std::uint16_t port, MakeText make_text)
+      : listener_(std::move(listener)), port_(port), make_text_(std::move(make_text)) {}
+  ~MetricsServer() override;
+  // Call it once.
+  Status start();
 
-struct MetricsServer::Connection {
-  Fd socket;
-  Clock::time_point until;
-  std::string request = {};
-  std::string answer = {};
-  std::size_t sent = 0;
+  void forget_in_child() override { listener_.reset(); }
+  std::uint16_t port() const override { return port_; }
+
+ private:
+  struct Connection {
+    Fd socket;
+    Clock::time_point until;
+    std::string request = {};
+    std::string answer = {};
+    std::size_t sent = 0;
+  };
+  void run();
+  // False when the connection has ended.
+  bool serve(Connection& connection);
+  bool read_request(Connection& connection);
+  std::string answer_to(const std::string& request);
+  const std::string& text();
+
+  Fd listener_;
+  const std::uint16_t port_;
+  const MakeText make_text_;
+  // Only the thread uses these two.
+  std::string text_;
+  Clock::time_point made_;
+  WakeEvent ends_;
+  std::thread thread_;
 };
 
-Result<std::unique_ptr<MetricsServer>> MetricsServer::listen(const std::string& host,
-                                                             std::uint16_t port,
-                                                             MakeText make_text) {
-  const std::string where = fmt::format("metrics at {}:{}", host, port);
-  MEMSPAN_TRY_ASSIGN(SocketAddress address, SocketAddress::parse(host, port), where);
-  Fd listener = open_socket(address);
-  if (!listener.is_valid()) return Status::from_errno("socket").annotate(where);
-  if (int error = bind_and_listen(listener.get(), address, kMostConnections); error != 0)
-    return Status::from_errno("listening", error).annotate(where);
-  MEMSPAN_TRY_ASSIGN(address, SocketAddress::of_socket(listener.get()), where);
-  std::unique_ptr<MetricsServer> server(new MetricsServer(
-      std::move(listener), address.port(), address.is_loopback(), std::move(make_text)));
-  MEMSPAN_TRY_ASSIGN(server->ends_, WakeEvent::create(), "serving metrics");
-  MEMSPAN_TRY_ASSIGN(server->thread_, start_thread("metrics", [it = server.get()] { it->run(); }),
-                     "serving metrics");
-  return server;
+Status MetricsServer::start() {
+  MEMSPAN_TRY_ASSIGN(ends_, WakeEvent::create(), "serving metrics");
+  MEMSPAN_TRY_ASSIGN(thread_, start_thread("metrics", [this] { run(); }), "serving metrics");
+  return Status::ok();
 }
-
-MetricsServer::MetricsServer(Fd listener, std::uint16_t port, bool is_loopback, MakeText make_text)
-    : listener_(std::move(listener)),
-      port_(port),
-      is_loopback_(is_loopback),
-      make_text_(std::move(make_text)) {}
 
 MetricsServer::~MetricsServer() {
   if (!thread_.joinable()) return;
@@ -93,7 +107,7 @@ void MetricsServer::run() {
     if (polled[1].revents == 0) continue;
     Fd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (socket.is_valid()) {
-      if (connections.size() >= kMostConnections) connections.pop_front();
+      if (connections.size() >= std::size_t{kMostConnections}) connections.pop_front();
       connections.push_back({std::move(socket), Clock::now() + kPatience});
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       paused = Deadline::after(kPauseWithoutDescriptors);  // its queue would wake us without end
@@ -142,6 +156,8 @@ const std::string& MetricsServer::text() {
   return text_;
 }
 
+}  // namespace
+
 Result<std::unique_ptr<TextServer>> serve_metrics(std::string_view what, std::string_view place,
                                                   TextServer::MakeText make_text) {
   const auto at = Endpoint::parse_place(place);
@@ -149,9 +165,17 @@ Result<std::unique_ptr<TextServer>> serve_metrics(std::string_view what, std::st
     return Status(Code::kInvalidArgument,
                   fmt::format("{} is \"{}\": {}; allowed is HOST:PORT, as 127.0.0.1:9464", what,
                               place, at.status().message()));
-  MEMSPAN_TRY_ASSIGN(auto server, MetricsServer::listen(at->host, at->port, std::move(make_text)),
-                     std::string(what));
-  if (!server->is_loopback())
+  const std::string where = fmt::format("{}: metrics at {}:{}", what, at->host, at->port);
+  MEMSPAN_TRY_ASSIGN(SocketAddress address, SocketAddress::parse(at->host, at->port), where);
+  Fd listener = open_socket(address);
+  if (!listener.is_valid()) return Status::from_errno("socket").annotate(where);
+  if (int error = bind_and_listen(listener.get(), address, kMostConnections); error != 0)
+    return Status::from_errno("listening", error).annotate(where);
+  MEMSPAN_TRY_ASSIGN(address, SocketAddress::of_socket(listener.get()), where);
+  auto server =
+      std::make_unique<MetricsServer>(std::move(listener), address.port(), std::move(make_text));
+  MEMSPAN_TRY(server->start(), what);
+  if (!address.is_loopback())
     log_line(LogLevel::kWarn,
              fmt::format(
                  "{}: any process that can connect to {} can read the metrics, without a password",
