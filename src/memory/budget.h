@@ -25,6 +25,18 @@ struct MemoryBudget {
 // want a bound). Takes about 100 microseconds; thread-safe.
 Result<MemoryBudget> measure_memory_budget();
 
+// The control groups of a process. Every group from its own up to the root of the mounted hierarchy
+// may set a limit, and the lowest counts.
+// A value.
+struct ControlGroup {
+  bool is_v1 = false;
+  std::string folder;  // "/sys/fs/cgroup/system.slice"
+};
+
+// The groups of a controller ("memory", "cpu") in the text of /proc/self/cgroup, the own one first.
+// Some folders do not exist if a container has its own group mounted at the root.
+std::vector<ControlGroup> control_groups(std::string_view self_cgroup, std::string_view controller);
+
 // Takes the memory behind a mapping as the environment says (device/mapped_commit.h). Asks the
 // budget before every piece, so that processes that do this at the same time do not take too much
 // together. kOutOfMemory names both sizes; `what` names the memory. Memory taken by then is

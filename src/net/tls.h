@@ -73,7 +73,6 @@ struct TlsFactory {
   decltype(&TlsContext::from_certificates) from_certificates;
   decltype(&summarize_certificate) summarize;
 };
-const TlsFactory& openssl_tls_factory();
 // The one of this process. kNotSupported without TLS.
 Result<const TlsFactory*> tls_factory();
 // libmemspan_tls.so exports a function of this type.

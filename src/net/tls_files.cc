@@ -4,10 +4,8 @@
 #include <fmt/format.h>
 #include <openssl/pem.h>
 #include <openssl/x509_vfy.h>
-#include <openssl/x509v3.h>
 
 #include <algorithm>
-#include <ctime>
 #include <type_traits>
 
 #include "core/private_file.h"
@@ -16,7 +14,7 @@ namespace memspan {
 namespace {
 
 constexpr std::size_t kMostFileBytes = std::size_t{1} << 20;
-constexpr long kWarnSeconds = 30L * 24 * 3600;
+constexpr long kDaySeconds = 24 * 3600;
 
 Status bad_file(std::string_view what, const std::string& path, std::string_view why) {
   return {Code::kInvalidArgument, fmt::format("{} \"{}\": {}", what, path, why)};
@@ -38,10 +36,6 @@ Result<std::string> checked(Result<std::string> bytes) {
   return Status(Code::kInvalidArgument, bytes.status().message());
 }
 
-Result<std::string> read_file(std::string_view what, const std::string& path) {
-  return checked(read_public_file(what, path, kMostFileBytes));
-}
-
 Result<Secret> read_secret(std::string_view what, const PemSource& source) {
   if (source.path.empty()) return Secret(source.text);
   MEMSPAN_PASS_ASSIGN(std::string bytes,
@@ -56,7 +50,7 @@ TlsHandle<BIO> reader(const std::string& text) {
 // The first certificate is our own, the others are the intermediate ones.
 Status load_chain(SSL_CTX* context, const std::string& path) {
   constexpr std::string_view kWhat = "the certificate";
-  MEMSPAN_TRY_ASSIGN(const std::string text, read_file(kWhat, path), "reading the TLS files");
+  MEMSPAN_TRY_ASSIGN(const std::string text, read_pem(kWhat, path), "reading the TLS files");
   TlsHandle<BIO> bio = reader(text);
   TlsHandle<X509> own(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
   if (own == nullptr) return bad_file(kWhat, path, "has no certificate in PEM form");
@@ -120,7 +114,7 @@ Status load_key(SSL_CTX* context, const StoreCertificates& certificates) {
 template <typename Read, typename Take>
 Status load_all(std::string_view what, std::string_view kind, const std::string& path, Read read,
                 Take take) {
-  MEMSPAN_TRY_ASSIGN(const std::string text, read_file(what, path), "reading the TLS files");
+  MEMSPAN_TRY_ASSIGN(const std::string text, read_pem(what, path), "reading the TLS files");
   TlsHandle<BIO> bio = reader(text);
   int count = 0;
   for (;; ++count) {
@@ -174,13 +168,14 @@ std::string openssl_reason() {
   return reason == nullptr ? "no reason given" : reason;
 }
 
-Status load_identity(SSL_CTX* context, const StoreCertificates& certificates) {
-  ERR_clear_error();
-  MEMSPAN_PASS(load_chain(context, certificates.certificate));
-  return load_key(context, certificates);
+Result<std::string> read_pem(std::string_view what, const std::string& path) {
+  return checked(read_public_file(what, path, kMostFileBytes));
 }
 
-Status load_trust(SSL_CTX* context, const StoreCertificates& certificates) {
+Status load_certificates(SSL_CTX* context, const StoreCertificates& certificates) {
+  ERR_clear_error();
+  MEMSPAN_PASS(load_chain(context, certificates.certificate));
+  MEMSPAN_PASS(load_key(context, certificates));
   X509_STORE* store = SSL_CTX_get_cert_store(context);
   for (const std::string& path : certificates.authorities)
     MEMSPAN_PASS(load_authorities(store, path));
@@ -190,8 +185,7 @@ Status load_trust(SSL_CTX* context, const StoreCertificates& certificates) {
   if (!certificates.revocations.empty()) flags |= X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL;
   X509_STORE_set_flags(store, flags);
   X509_STORE_set_verify_cb(store, refuse_authority_as_member);
-  X509_VERIFY_PARAM* rules = SSL_CTX_get0_param(context);
-  X509_VERIFY_PARAM_set_flags(rules, flags);
+  X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), flags);
   return Status::ok();
 }
 
@@ -203,12 +197,9 @@ Status check_own_certificate(SSL_CTX* context, bool is_server) {
 }
 
 std::vector<std::string> warn_of_end(SSL_CTX* context, const std::string& file) {
-  const ASN1_TIME* end = X509_get0_notAfter(SSL_CTX_get0_certificate(context));
-  int days = 0;
-  int seconds = 0;
-  if (ASN1_TIME_diff(&days, &seconds, nullptr, end) != 1) return {};
-  if (days * 86400L + seconds > kWarnSeconds) return {};
-  return {fmt::format("the certificate \"{}\" ends in {} days", file, days)};
+  const auto left = seconds_to(X509_get0_notAfter(SSL_CTX_get0_certificate(context)));
+  if (left > 30 * kDaySeconds) return {};
+  return {fmt::format("the certificate \"{}\" ends in {} days", file, left / kDaySeconds)};
 }
 
 Status verify(SSL_CTX* context, X509* certificate, STACK_OF(X509) * chain, bool as_server) {

@@ -4,13 +4,10 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/pem.h>
-#include <openssl/x509v3.h>
 
 #include <algorithm>
 #include <charconv>
 #include <ctime>
-
-#include "core/private_file.h"
 
 namespace memspan {
 namespace {
@@ -75,7 +72,11 @@ Status take_name(const GENERAL_NAME* name, std::optional<StreamIdentity>& member
   return Status::ok();
 }
 
-constexpr std::size_t kMostCertificateBytes = std::size_t{1} << 20;
+// `found` becomes -1 if it has none, -2 if it has them twice.
+TlsHandle<GENERAL_NAMES> alternative_names(const X509* certificate, int* found) {
+  return TlsHandle<GENERAL_NAMES>(static_cast<GENERAL_NAMES*>(
+      X509_get_ext_d2i(certificate, NID_subject_alt_name, found, nullptr)));
+}
 
 std::string text_of(BIO* bio) {
   char* bytes = nullptr;
@@ -96,20 +97,9 @@ std::string time_of(const ASN1_TIME* time) {
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-std::int64_t seconds_to(const ASN1_TIME* time) {
-  int days = 0;
-  int seconds = 0;
-  if (ASN1_TIME_diff(&days, &seconds, nullptr, time) != 1) return 0;
-  return days * std::int64_t{86400} + seconds;
-}
-
 // One text per name, such as "DNS:localhost".
 std::vector<std::string> names_of(const X509* certificate) {
-  struct Free {
-    void operator()(GENERAL_NAMES* names) const { GENERAL_NAMES_free(names); }
-  };
-  const std::unique_ptr<GENERAL_NAMES, Free> all(static_cast<GENERAL_NAMES*>(
-      X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr)));
+  const auto all = alternative_names(certificate, nullptr);
   std::vector<std::string> names;
   for (int i = 0; all != nullptr && i < sk_GENERAL_NAME_num(all.get()); ++i) {
     const TlsHandle<BIO> bio(BIO_new(BIO_s_mem()));
@@ -129,16 +119,12 @@ std::string key_of(X509* certificate) {
 }  // namespace
 
 Result<std::optional<StreamIdentity>> member_of(const X509* certificate) {
-  int found = 0;  // -1: it has no names, -2: twice
-  auto* names = static_cast<GENERAL_NAMES*>(
-      X509_get_ext_d2i(certificate, NID_subject_alt_name, &found, nullptr));
+  int found = 0;
+  const auto names = alternative_names(certificate, &found);
   if (names == nullptr && found != -1) return unreadable("they are malformed");
   std::optional<StreamIdentity> member;
-  Status status;
-  for (int i = 0; i < sk_GENERAL_NAME_num(names) && status.is_ok(); ++i)
-    status = take_name(sk_GENERAL_NAME_value(names, i), member);
-  GENERAL_NAMES_free(names);
-  if (!status.is_ok()) return status;
+  for (int i = 0; i < sk_GENERAL_NAME_num(names.get()); ++i)
+    MEMSPAN_PASS(take_name(sk_GENERAL_NAME_value(names.get(), i), member));
   return member;
 }
 
@@ -153,10 +139,16 @@ Status expect_host(SSL* ssl, const std::string& host) {
   return {Code::kInvalidArgument, fmt::format("\"{}\" is not a host's name or address", host)};
 }
 
+std::int64_t seconds_to(const ASN1_TIME* time) {
+  int days = 0;
+  int seconds = 0;
+  if (ASN1_TIME_diff(&days, &seconds, nullptr, time) != 1) return 0;
+  return days * std::int64_t{86400} + seconds;
+}
+
 Result<CertificateSummary> summarize_by_openssl(const std::string& path) {
-  auto text = read_public_file("the certificate", path, kMostCertificateBytes);
-  if (!text.is_ok()) return Status(Code::kInvalidArgument, text.status().message());
-  const TlsHandle<BIO> bio(BIO_new_mem_buf(text->data(), static_cast<int>(text->size())));
+  MEMSPAN_PASS_ASSIGN(const std::string text, read_pem("the certificate", path));
+  const TlsHandle<BIO> bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
   const TlsHandle<X509> found(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
   ERR_clear_error();
   if (found == nullptr)

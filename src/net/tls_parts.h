@@ -5,7 +5,7 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include <array>
 
@@ -22,6 +22,7 @@ struct TlsFree {
   void operator()(X509_STORE_CTX* check) const { X509_STORE_CTX_free(check); }
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
   void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(GENERAL_NAMES* names) const { GENERAL_NAMES_free(names); }
 };
 template <typename T>
 using TlsHandle = std::unique_ptr<T, TlsFree>;
@@ -29,10 +30,11 @@ using TlsHandle = std::unique_ptr<T, TlsFree>;
 // Returns OpenSSL's error on this thread, such as "ee key too small", and clears it.
 std::string openssl_reason();
 
-// Loads our certificate, its chain and its key. kInvalidArgument names the file.
-Status load_identity(SSL_CTX* context, const StoreCertificates& certificates);
-// Loads authorities and revocation lists. With lists, every certificate of a chain is looked up.
-Status load_trust(SSL_CTX* context, const StoreCertificates& certificates);
+// Reads a file that need not be secret; kInvalidArgument if it is missing or unreadable.
+Result<std::string> read_pem(std::string_view what, const std::string& path);
+// Loads our certificate, its chain and its key, then authorities and revocation lists. With lists,
+// every certificate of a chain is looked up. kInvalidArgument names the file.
+Status load_certificates(SSL_CTX* context, const StoreCertificates& certificates);
 // Refuses a certificate that no peer would accept: out of date, revoked, of another authority, or
 // for the other side of a connection.
 Status check_own_certificate(SSL_CTX* context, bool is_server);
@@ -51,6 +53,8 @@ Result<std::optional<StreamIdentity>> member_of(const X509* certificate);
 // Sets the name or numeric address that the server's certificate must have. Its common name is
 // ignored.
 Status expect_host(SSL* ssl, const std::string& host);
+// How long it is until then; below 0 if it is over.
+std::int64_t seconds_to(const ASN1_TIME* time);
 // As summarize_certificate().
 Result<CertificateSummary> summarize_by_openssl(const std::string& path);
 

@@ -103,6 +103,7 @@ class TlsStream final : public ByteChannel {
   ChannelStep write(std::string_view bytes) override;
   Result<std::optional<StreamIdentity>> identity() const override;
   bool has_peer_certificate() const override;
+  // Of a peer with a certificate.
   Status verify_again(SSL_CTX* context) const;
 
  private:
@@ -230,9 +231,7 @@ bool TlsStream::has_peer_certificate() const {
 
 Status TlsStream::verify_again(SSL_CTX* context) const {
   MutexLock lock(mutex_);
-  X509* certificate = SSL_get0_peer_certificate(ssl_.get());
-  if (certificate == nullptr) return {Code::kAuth, "the other side showed no certificate"};
-  return verify(context, certificate, SSL_get_peer_cert_chain(ssl_.get()),
+  return verify(context, SSL_get0_peer_certificate(ssl_.get()), SSL_get_peer_cert_chain(ssl_.get()),
                 side_ == TlsContext::Side::kClient);
 }
 

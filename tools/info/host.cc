@@ -9,7 +9,7 @@
 #include "core/cpu.h"
 #include "core/environment.h"
 #include "info/gather.h"
-#include "memory/control_groups.h"
+#include "memory/budget.h"
 #include "net/own_addresses.h"
 
 namespace memspan::info {
