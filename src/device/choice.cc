@@ -5,7 +5,6 @@
 
 #include "core/environment.h"
 #include "device/cuda/cuda_device.h"
-#include "device/host/host_device.h"
 
 namespace memspan {
 

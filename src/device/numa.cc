@@ -12,6 +12,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "core/environment.h"
+
 namespace memspan {
 namespace {
 
@@ -27,14 +29,13 @@ struct OnlineNodes {
 // "0-1,4": three nodes. A kernel without this list has node 0.
 OnlineNodes read_online(std::string_view text, int node) {
   OnlineNodes nodes;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  for (int first = 0, last = 0; at < end; ++at) {
-    const auto one = std::from_chars(at, end, first);
-    if (one.ec != std::errc()) break;
-    at = one.ptr;
-    last = first;
-    if (at < end && *at == '-') at = std::from_chars(at + 1, end, last).ptr;
+  for (const std::string_view part : split(text, ',')) {
+    const char* const end = part.data() + part.size();
+    int first = 0;
+    const auto [rest, error] = std::from_chars(part.data(), end, first);
+    if (error != std::errc()) break;
+    int last = first;
+    if (rest < end && *rest == '-') std::from_chars(rest + 1, end, last);
     nodes.count += last - first + 1;
     nodes.has_node = nodes.has_node || (first <= node && node <= last);
   }

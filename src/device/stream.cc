@@ -38,19 +38,14 @@ Status Stream::submit(Work work) {
   bool is_asleep = false;
   {
     MutexLock lock(mutex_);
-    MEMSPAN_PASS(need_thread());
+    if (!thread_) {
+      MEMSPAN_PASS_ASSIGN(thread_, start_thread("a stream", [this] { run(); }));
+    }
     queue_.push_back(std::move(work));
     ++submitted_;
     is_asleep = is_idle_;
   }
   if (is_asleep) changed_.notify_all();
-  return Status::ok();
-}
-
-Status Stream::need_thread() {
-  if (thread_) return Status::ok();
-  MEMSPAN_PASS_ASSIGN(auto thread, start_thread("a stream", [this] { run(); }));
-  thread_ = std::move(thread);
   return Status::ok();
 }
 

@@ -44,7 +44,6 @@ class Stream {
   Status synchronize(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
 
  private:
-  Status need_thread() MEMSPAN_REQUIRES(mutex_);
   void run() MEMSPAN_EXCLUDES(mutex_);
   void do_next() MEMSPAN_REQUIRES(mutex_);
   bool is_caller_own() const MEMSPAN_REQUIRES(mutex_);

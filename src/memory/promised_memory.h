@@ -20,7 +20,6 @@
 #include "core/mutex.h"
 #include "core/pages.h"
 #include "core/status.h"
-#include "device/huge_pages.h"
 #include "device/mapped_commit.h"
 
 namespace memspan {

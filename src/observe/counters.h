@@ -63,7 +63,7 @@ struct CountersHeader {
   std::atomic<std::uint32_t> counts_calls;  // Recording::is_on
   std::atomic<std::uint32_t> threads;       // slots that have ever been in use
   std::atomic<std::uint32_t> uncounted;     // threads that found no slot
-  // Requests for stacks (observe/stacks.h) that the process accepted.
+  // Requests for stacks (observe/stacks.cc) that the process accepted.
   std::atomic<std::uint32_t> stack_requests;
 };
 

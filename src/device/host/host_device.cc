@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/host/host_device.h"
-
+// The host as a device: its memory is pages (core/pages.h) in a reservation.
 #include "device/host/copy.h"
+#include "device/reservation.h"
 
 namespace memspan {
 namespace {
@@ -13,7 +13,7 @@ class HostDevice final : public Device {
 
   Result<std::unique_ptr<DeviceRange>> reserve_at(std::size_t bytes, void* wanted) override {
     MEMSPAN_PASS_ASSIGN(auto made, Reservation::make_at(bytes, wanted));
-    return std::unique_ptr<DeviceRange>(new HostRange(std::move(made)));
+    return std::unique_ptr<DeviceRange>(new Reservation(std::move(made)));
   }
   Result<std::unique_ptr<DeviceMemory>> allocate(std::size_t bytes, const char* label) override {
     return memory_of(Pages::create(bytes, label));
@@ -35,10 +35,6 @@ class HostDevice final : public Device {
 };
 
 }  // namespace
-
-Status HostRange::map(std::size_t at, const DeviceMemory& memory, std::size_t bytes) {
-  return reservation_.map(at, static_cast<const HostMemory&>(memory).pages(), 0, bytes);
-}
 
 Device& host_device() {
   static HostDevice& device = *new HostDevice;
