@@ -70,6 +70,15 @@ class [[nodiscard]] Status {
   std::unique_ptr<Failure> failure_;
 };
 
+// A base of classes that are neither copied nor moved.
+class NotCopyable {
+ protected:
+  NotCopyable() = default;
+  ~NotCopyable() = default;
+  NotCopyable(const NotCopyable&) = delete;
+  NotCopyable& operator=(const NotCopyable&) = delete;
+};
+
 // A T or the reason why it is missing. Not thread-safe, like any value.
 template <typename T>
 class [[nodiscard]] Result {

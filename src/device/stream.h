@@ -23,14 +23,11 @@ const Stream* current_stream();
 const Stream* set_current_stream(const Stream* stream);
 
 // Thread-safe. The destructor waits until all work is done.
-class Stream {
+class Stream : NotCopyable {
  public:
   using Work = std::function<Status()>;
 
-  Stream() = default;
   ~Stream();
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
 
   // Does it after all work submitted before. The first call starts the thread: kSystem if it cannot
   // start.

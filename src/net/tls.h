@@ -21,7 +21,7 @@
 namespace memspan {
 
 // Immutable; thread-safe.
-class TlsContext {
+class TlsContext : NotCopyable {
  public:
   enum class Side { kServer, kClient };
 
@@ -32,8 +32,6 @@ class TlsContext {
   static Result<std::shared_ptr<const TlsContext>> from_certificates(
       Side side, const StoreCertificates& certificates);
   virtual ~TlsContext() = default;
-  TlsContext(const TlsContext&) = delete;
-  TlsContext& operator=(const TlsContext&) = delete;
 
   // Takes a new connection. `host` is the name or numeric address that a client connects to and
   // that the server's certificate must have; a server leaves it empty.
@@ -45,9 +43,6 @@ class TlsContext {
   virtual const std::vector<std::string>& warnings() const = 0;
   // The member that our own certificate names.
   virtual const std::optional<StreamIdentity>& own_identity() const = 0;
-
- protected:
-  TlsContext() = default;
 };
 
 // A readable summary of the first certificate in a file, valid or not. A value.

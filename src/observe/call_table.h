@@ -48,7 +48,7 @@ void forget_call_table_in_child();
 
 // Runs a thread until it is destroyed, and then writes the table once more. The first failed write
 // is logged as a warning, later ones are not.
-class CallTableFile {
+class CallTableFile : NotCopyable {
  public:
   static constexpr Duration kPeriod = std::chrono::seconds(10);
   static constexpr std::size_t kMostBytes = std::size_t{16} << 20;
@@ -56,8 +56,6 @@ class CallTableFile {
   // Null if the variable is not set.
   static Result<std::unique_ptr<CallTableFile>> start_if_asked();
   ~CallTableFile();
-  CallTableFile(const CallTableFile&) = delete;
-  CallTableFile& operator=(const CallTableFile&) = delete;
 
  private:
   explicit CallTableFile(std::string path) : path_(std::move(path)) {}

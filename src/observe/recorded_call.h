@@ -8,7 +8,7 @@
 namespace memspan {
 
 // Lives on the stack of the thread that makes the call. `call` must live forever.
-class RecordedCall {
+class RecordedCall : NotCopyable {
  public:
   RecordedCall(CallKind kind, const char* call, int peer, std::uint64_t bytes)
       : kind_(kind), is_on_(is_recording()), peer_(peer), call_(call), bytes_(bytes) {
@@ -21,8 +21,6 @@ class RecordedCall {
     if (begin_ != 0) [[unlikely]]
       end();
   }
-  RecordedCall(const RecordedCall&) = delete;
-  RecordedCall& operator=(const RecordedCall&) = delete;
 
   // Sets the outcome of the call, by default success, and returns it.
   Status ends(Status outcome) {

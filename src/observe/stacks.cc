@@ -36,7 +36,7 @@ struct FoundSymbol {
 };
 
 // A file in memory; empty when it cannot be read.
-class MappedFile {
+class MappedFile : NotCopyable {
  public:
   explicit MappedFile(const char* path) {
     const Fd file(::open(path, O_RDONLY | O_CLOEXEC));
@@ -48,8 +48,6 @@ class MappedFile {
   ~MappedFile() {
     if (bytes_ != 0) ::munmap(begin_, bytes_);
   }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
 
   // `count` of them at an offset; null if the file ends before.
   template <typename T>

@@ -50,7 +50,7 @@ Status clear(const Device& device, AllocationHandle handle, std::size_t bytes) {
   return status;
 }
 
-class Allocation final : public DeviceMemory {
+class Allocation final : public DeviceMemory, NotCopyable {
  public:
   Allocation(const Device& device, AllocationHandle handle, std::size_t bytes)
       : device_(device), handle_(handle), bytes_(bytes) {}
@@ -58,8 +58,6 @@ class Allocation final : public DeviceMemory {
     const CurrentContext context(device_);
     if (context.status().is_ok()) device_.functions->allocation_release(handle_);
   }
-  Allocation(const Allocation&) = delete;
-  Allocation& operator=(const Allocation&) = delete;
 
   std::size_t bytes() const override { return bytes_; }
   Result<Fd> duplicate() const override {
@@ -75,7 +73,7 @@ class Allocation final : public DeviceMemory {
   const std::size_t bytes_;
 };
 
-class Range final : public DeviceRange {
+class Range final : public DeviceRange, NotCopyable {
  public:
   Range(const Device& device, DevicePtr base, std::size_t bytes, std::size_t taken)
       : device_(device), base_(base), bytes_(bytes), taken_(taken) {}
@@ -85,8 +83,6 @@ class Range final : public DeviceRange {
     for (const auto& [at, bytes] : mapped_) device_.functions->unmap(base_ + at, bytes);
     device_.functions->address_free(base_, taken_);
   }
-  Range(const Range&) = delete;
-  Range& operator=(const Range&) = delete;
 
   std::byte* base() const override { return reinterpret_cast<std::byte*>(base_); }
   std::size_t bytes() const override { return bytes_; }
