@@ -8,8 +8,6 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "core/remedy.h"
-
 namespace memspan {
 namespace {
 

@@ -10,7 +10,6 @@
 
 #include "core/environment.h"
 #include "core/random.h"
-#include "core/remedy.h"
 
 namespace memspan {
 namespace {

@@ -8,7 +8,6 @@
 #include <fstream>
 
 #include "core/environment.h"
-#include "core/remedy.h"
 
 namespace memspan {
 

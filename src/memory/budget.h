@@ -11,7 +11,7 @@
 
 namespace memspan {
 
-extern const char kOutOfMemory[];  // the end of messages of kOutOfMemory (core/remedy.h)
+extern const char kOutOfMemory[];  // the end of messages of kOutOfMemory (core/status.h)
 
 // A value: one reading.
 struct MemoryBudget {

@@ -6,7 +6,6 @@
 
 #include "core/environment.h"
 #include "core/interrupt.h"
-#include "core/remedy.h"
 #include "core/thread.h"
 
 namespace memspan {

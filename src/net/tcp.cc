@@ -8,7 +8,6 @@
 #include "core/environment.h"
 #include "core/interrupt.h"
 #include "core/log.h"
-#include "core/remedy.h"
 #include "net/dial.h"
 #include "net/own_addresses.h"
 

@@ -7,7 +7,6 @@
 
 #include "core/check.h"
 #include "core/mutex.h"
-#include "core/remedy.h"
 
 namespace memspan {
 namespace {

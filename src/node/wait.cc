@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "core/log.h"
-#include "core/remedy.h"
 #include "node/event_count.h"
 #include "observe/recorded_call.h"
 

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "core/check.h"
-#include "core/remedy.h"
 
 namespace memspan {
 

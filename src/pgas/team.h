@@ -15,7 +15,7 @@ namespace memspan {
 // Callers carry the values in their own words (packed ones, a barrier's payload) and give them here
 // as fields to compare. Messages name a peer "PE 3" of a job or "member 3" of a group.
 
-extern const char kCallsDiffer[];  // the end of a message (core/remedy.h)
+extern const char kCallsDiffer[];  // the end of a message (core/status.h)
 
 // A value.
 struct SignatureField {

@@ -10,7 +10,6 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/random.h"
-#include "core/remedy.h"
 #include "core/thread.h"
 
 namespace memspan {

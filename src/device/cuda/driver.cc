@@ -6,7 +6,6 @@
 
 #include "core/environment.h"
 #include "core/mutex.h"
-#include "core/remedy.h"
 
 namespace memspan::cuda {
 namespace {
