@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
-#include <fstream>
-
 #include "core/cpu.h"
 #include "core/environment.h"
 #include "core/mutex.h"
@@ -22,12 +20,6 @@
 
 namespace memspan {
 namespace {
-
-std::string read_setting(const char* name) {
-  std::string line;
-  std::getline(std::ifstream(std::string("/sys/kernel/mm/transparent_hugepage/") + name), line);
-  return line;
-}
 
 // "always inherit [never]" -> "never".
 std::string_view chosen_word(std::string_view text) {
@@ -113,7 +105,8 @@ HugePageWay huge_page_way(std::string_view enabled, std::string_view shmem_enabl
 }
 
 HugePageWay huge_page_way() {
-  return huge_page_way(read_setting("enabled"), read_setting("shmem_enabled"));
+  const std::string folder = "/sys/kernel/mm/transparent_hugepage/";
+  return huge_page_way(first_line_of(folder + "enabled"), first_line_of(folder + "shmem_enabled"));
 }
 
 HugeRange huge_range(const std::byte* place, std::size_t bytes) {

@@ -10,7 +10,6 @@
 #include <charconv>
 #include <climits>
 #include <cstring>
-#include <fstream>
 
 #include "core/environment.h"
 
@@ -72,9 +71,7 @@ Status prefer_node(void* base, std::size_t bytes, int node) {
   if (errno != ENOSYS && errno != EPERM)
     return Status::from_errno(fmt::format("preferring NUMA node {}", node));
   const int error = errno;
-  std::string online;
-  std::getline(std::ifstream("/sys/devices/system/node/online"), online);
-  return without_mbind(node, online, error);
+  return without_mbind(node, first_line_of("/sys/devices/system/node/online"), error);
 }
 
 }  // namespace memspan

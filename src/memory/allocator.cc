@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory/allocator.h"
 
+#include "core/pages.h"
+
 namespace memspan {
-namespace {
-
-std::uint64_t round_up(std::uint64_t value, std::uint64_t alignment) {
-  return (value + alignment - 1) & ~(alignment - 1);
-}
-
-}  // namespace
-
 Allocator::Allocator(std::uint64_t bytes) : bytes_(bytes & ~(kGranularity - 1)) {
   prepare();
   if (bytes_ > 0) make_free(0, bytes_);
@@ -44,13 +38,13 @@ void Allocator::forget_free(Blocks::iterator block) {
 std::optional<std::uint64_t> Allocator::allocate(std::uint64_t bytes, std::uint64_t alignment) {
   if (bytes == 0 || bytes > bytes_ || alignment > bytes_) return std::nullopt;
   prepare();
-  bytes = round_up(bytes, kGranularity);
+  bytes = align_up(bytes, kGranularity);
   if (alignment < kGranularity) alignment = kGranularity;
   // The first block of the best size may not fit once aligned; one of bytes + alignment always
   // does.
   for (auto it = by_size_.lower_bound({bytes, 0}); it != by_size_.end();) {
     auto [free_bytes, offset] = *it;
-    std::uint64_t start = round_up(offset, alignment);
+    std::uint64_t start = align_up(offset, alignment);
     if (start - offset > free_bytes || free_bytes - (start - offset) < bytes) {
       it = free_bytes < bytes + alignment ? by_size_.lower_bound({bytes + alignment, 0})
                                           : std::next(it);
@@ -92,7 +86,7 @@ bool Allocator::free(std::uint64_t offset) {
 bool Allocator::resize(std::uint64_t offset, std::uint64_t bytes) {
   auto block = blocks_.find(offset);
   if (block == blocks_.end() || block->second.is_free || bytes == 0 || bytes > bytes_) return false;
-  bytes = round_up(bytes, kGranularity);
+  bytes = align_up(bytes, kGranularity);
   std::uint64_t have = block->second.bytes;
   auto next = std::next(block);
   bool next_is_free = next != blocks_.end() && next->second.is_free;

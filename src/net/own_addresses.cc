@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include <array>
-#include <fstream>
 
 #include "core/environment.h"
 
@@ -86,8 +85,7 @@ Host Host::decode(std::string_view text) {
 }
 
 std::string kernel_identity() {
-  std::string identity;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), identity);
+  std::string identity = first_line_of("/proc/sys/kernel/random/boot_id");
   if (const std::string network = network_of("self"); !network.empty())
     identity.append(":").append(network);
   return identity;

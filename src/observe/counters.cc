@@ -194,7 +194,7 @@ void ThreadCounters::copy_what(char (&text)[sizeof(what)]) const {
 }
 
 ThreadCounters& take_thread_counters() {
-  CountersRegion* const region = the_region.load(std::memory_order_acquire);
+  CountersRegion* const region = own_counters();
   if (region == nullptr) return spilled;
   at_thread_end(give_slot_back);
   MutexLock lock(published.slots);
@@ -211,13 +211,8 @@ ThreadCounters& take_thread_counters() {
   return *(own_thread_counters = &spilled);
 }
 
-const CountersRegion* own_counters() {
+CountersRegion* own_counters() {
   return the_region.load(std::memory_order_acquire);
-}
-
-void count_stack_request() {
-  CountersRegion* const region = the_region.load(std::memory_order_acquire);
-  if (region != nullptr) region->header.stack_requests.fetch_add(1, std::memory_order_relaxed);
 }
 
 Result<ListedMember> ListedMember::list(MemberKind kind, std::string_view name, int rank, int size,

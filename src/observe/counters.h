@@ -147,11 +147,9 @@ inline void count_call(CallKind kind, std::uint64_t bytes) {
   add_own(own.bytes[static_cast<std::size_t>(kind)], bytes);
 }
 
-// This process's region, to read; null before the first ListedMember. Its address never changes.
+// This process's region; null before the first ListedMember. Its address never changes.
 // While nothing is listed, the region is private memory.
-const CountersRegion* own_counters();
-// Increments CountersHeader::stack_requests. Safe in a signal handler.
-void count_stack_request();
+CountersRegion* own_counters();
 
 // Call it at the first membership of a process: SIGUSR2 then makes it print its state (stacks.cc).
 // Installs a handler only if SIGUSR2 would end the process, so a program's own handler stays. A

@@ -199,8 +199,9 @@ void ask_for_stack(std::int32_t thread) {
 }
 
 void tell_all() {
-  count_stack_request();  // before lines, which may wait for their reader
-  const CountersRegion* const region = own_counters();
+  CountersRegion* const region = own_counters();
+  // Before lines, which may wait for their reader.
+  if (region != nullptr) region->header.stack_requests.fetch_add(1, std::memory_order_relaxed);
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);
   const std::uint64_t now = static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
