@@ -39,9 +39,17 @@ class MetricsServer final : public TextServer {
  public:
   MetricsServer(Fd listener, std::uint16_t port, MakeText make_text)
       : listener_(std::move(listener)), port_(port), make_text_(std::move(make_text)) {}
-  ~MetricsServer() override;
+  ~MetricsServer() override {
+    if (!thread_.joinable()) return;
+    ends_.ring();
+    thread_.join();
+  }
   // Call it once.
-  Status start();
+  Status start() {
+    MEMSPAN_TRY_ASSIGN(ends_, WakeEvent::create(), "serving metrics");
+    MEMSPAN_TRY_ASSIGN(thread_, start_thread("metrics", [this] { run(); }), "serving metrics");
+    return Status::ok();
+  }
 
   void forget_in_child() override { listener_.reset(); }
   std::uint16_t port() const override { return port_; }
@@ -54,12 +62,75 @@ class MetricsServer final : public TextServer {
     std::string answer = {};
     std::size_t sent = 0;
   };
-  void run();
+  void run() {
+    std::deque<Connection> connections;  // the oldest first
+    Deadline paused = Deadline::after(Duration::zero());
+    std::vector<pollfd> polled;
+    while (true) {
+      polled = {{.fd = ends_.descriptor(), .events = POLLIN, .revents = 0},
+                {.fd = paused.has_passed() ? listener_.get() : -1, .events = POLLIN, .revents = 0}};
+      for (const Connection& one : connections) {
+        const short events = one.answer.empty() ? POLLIN : POLLOUT;
+        polled.push_back({.fd = one.socket.get(), .events = events, .revents = 0});
+      }
+      Deadline next = paused.has_passed() ? Deadline::never() : paused;
+      if (!connections.empty()) next = next.until(connections.front().until);
+      if (::poll(polled.data(), polled.size(), next.remaining_poll_ms()) < 0) continue;  // a signal
+      if (polled[0].revents != 0) return;
+      auto looked_at = polled.begin() + 2;
+      std::erase_if(connections, [&, now = Clock::now()](Connection& one) {
+        const short events = looked_at++->revents;
+        return now >= one.until || (events & (POLLERR | POLLHUP)) != 0 ||
+               (events != 0 && !serve(one));
+      });
+      if (polled[1].revents == 0) continue;
+      Fd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (socket.is_valid()) {
+        if (connections.size() >= std::size_t{kMostConnections}) connections.pop_front();
+        connections.push_back({std::move(socket), Clock::now() + kPatience});
+      } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        paused = Deadline::after(kPauseWithoutDescriptors);  // its queue would wake us without end
+      }
+    }
+  }
   // False when the connection has ended.
-  bool serve(Connection& connection);
-  bool read_request(Connection& connection);
-  std::string answer_to(const std::string& request);
-  const std::string& text();
+  bool serve(Connection& connection) {
+    if (connection.answer.empty()) return read_request(connection);
+    const ssize_t sent = send(connection.socket.get(), connection.answer.data() + connection.sent,
+                              connection.answer.size() - connection.sent, MSG_NOSIGNAL);
+    if (sent < 0) return errno == EINTR || errno == EAGAIN;
+    connection.sent += static_cast<std::size_t>(sent);
+    return connection.sent < connection.answer.size();
+  }
+  bool read_request(Connection& connection) {
+    char bytes[2048];
+    const ssize_t taken = recv(connection.socket.get(), bytes, sizeof bytes, 0);
+    if (taken < 0) return errno == EINTR || errno == EAGAIN;
+    if (taken == 0) return false;
+    connection.request.append(bytes, static_cast<std::size_t>(taken));
+    if (connection.request.find(kEndOfRequest) != std::string::npos)
+      connection.answer = answer_to(connection.request);
+    else if (connection.request.size() > kMostRequestBytes)
+      connection.answer = refusal("431 Request Header Fields Too Large");
+    return true;
+  }
+  std::string answer_to(const std::string& request) {
+    const std::string_view line = std::string_view(request).substr(0, request.find("\r\n"));
+    const std::string_view method = line.substr(0, line.find(' '));
+    const std::string_view rest = line.substr(std::min(line.size(), method.size() + 1));
+    const std::string_view path = rest.substr(0, rest.find_first_of(" ?"));
+    if (method != "GET" && method != "HEAD") return refusal("405 Method Not Allowed");
+    if (path != "/metrics") return refusal("404 Not Found");
+    return response("200 OK", "text/plain; version=0.0.4; charset=utf-8", text(), method == "GET");
+  }
+  const std::string& text() {
+    const auto now = Clock::now();
+    if (text_.empty() || now >= made_ + kFreshness) {
+      text_ = make_text_();
+      made_ = now;
+    }
+    return text_;
+  }
 
   Fd listener_;
   const std::uint16_t port_;
@@ -70,92 +141,6 @@ class MetricsServer final : public TextServer {
   WakeEvent ends_;
   std::thread thread_;
 };
-
-Status MetricsServer::start() {
-  MEMSPAN_TRY_ASSIGN(ends_, WakeEvent::create(), "serving metrics");
-  MEMSPAN_TRY_ASSIGN(thread_, start_thread("metrics", [this] { run(); }), "serving metrics");
-  return Status::ok();
-}
-
-MetricsServer::~MetricsServer() {
-  if (!thread_.joinable()) return;
-  ends_.ring();
-  thread_.join();
-}
-
-void MetricsServer::run() {
-  std::deque<Connection> connections;  // the oldest first
-  Deadline paused = Deadline::after(Duration::zero());
-  std::vector<pollfd> polled;
-  while (true) {
-    polled = {{.fd = ends_.descriptor(), .events = POLLIN, .revents = 0},
-              {.fd = paused.has_passed() ? listener_.get() : -1, .events = POLLIN, .revents = 0}};
-    for (const Connection& one : connections) {
-      const short events = one.answer.empty() ? POLLIN : POLLOUT;
-      polled.push_back({.fd = one.socket.get(), .events = events, .revents = 0});
-    }
-    Deadline next = paused.has_passed() ? Deadline::never() : paused;
-    if (!connections.empty()) next = next.until(connections.front().until);
-    if (::poll(polled.data(), polled.size(), next.remaining_poll_ms()) < 0) continue;  // a signal
-    if (polled[0].revents != 0) return;
-    auto looked_at = polled.begin() + 2;
-    std::erase_if(connections, [&, now = Clock::now()](Connection& one) {
-      const short events = looked_at++->revents;
-      return now >= one.until || (events & (POLLERR | POLLHUP)) != 0 ||
-             (events != 0 && !serve(one));
-    });
-    if (polled[1].revents == 0) continue;
-    Fd socket(accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (socket.is_valid()) {
-      if (connections.size() >= std::size_t{kMostConnections}) connections.pop_front();
-      connections.push_back({std::move(socket), Clock::now() + kPatience});
-    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      paused = Deadline::after(kPauseWithoutDescriptors);  // its queue would wake us without end
-    }
-  }
-}
-
-bool MetricsServer::serve(Connection& connection) {
-  if (connection.answer.empty()) return read_request(connection);
-  const ssize_t sent = send(connection.socket.get(), connection.answer.data() + connection.sent,
-                            connection.answer.size() - connection.sent, MSG_NOSIGNAL);
-  if (sent < 0) return errno == EINTR || errno == EAGAIN;
-  connection.sent += static_cast<std::size_t>(sent);
-  return connection.sent < connection.answer.size();
-}
-
-bool MetricsServer::read_request(Connection& connection) {
-  char bytes[2048];
-  const ssize_t taken = recv(connection.socket.get(), bytes, sizeof bytes, 0);
-  if (taken < 0) return errno == EINTR || errno == EAGAIN;
-  if (taken == 0) return false;
-  connection.request.append(bytes, static_cast<std::size_t>(taken));
-  if (connection.request.find(kEndOfRequest) != std::string::npos)
-    connection.answer = answer_to(connection.request);
-  else if (connection.request.size() > kMostRequestBytes)
-    connection.answer = refusal("431 Request Header Fields Too Large");
-  return true;
-}
-
-std::string MetricsServer::answer_to(const std::string& request) {
-  const std::string_view line = std::string_view(request).substr(0, request.find("\r\n"));
-  const std::string_view method = line.substr(0, line.find(' '));
-  const std::string_view rest = line.substr(std::min(line.size(), method.size() + 1));
-  const std::string_view path = rest.substr(0, rest.find_first_of(" ?"));
-  if (method != "GET" && method != "HEAD") return refusal("405 Method Not Allowed");
-  if (path != "/metrics") return refusal("404 Not Found");
-  return response("200 OK", "text/plain; version=0.0.4; charset=utf-8", text(), method == "GET");
-}
-
-const std::string& MetricsServer::text() {
-  const auto now = Clock::now();
-  if (text_.empty() || now >= made_ + kFreshness) {
-    text_ = make_text_();
-    made_ = now;
-  }
-  return text_;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<TextServer>> serve_metrics(std::string_view what, std::string_view place,
