@@ -95,7 +95,6 @@ class TlsStream final : public ByteChannel {
     wire_.is_guarded = side == TlsContext::Side::kServer;
   }
   // Call it first.
-
   Status connect_bio() {
     MutexLock lock(mutex_);
     BIO* bio = BIO_new(socket_method());
