@@ -9,7 +9,7 @@
 
 #include "core/log.h"
 #include "node/event_count.h"
-#include "observe/recorded_call.h"
+#include "observe/counters.h"
 
 namespace memspan {
 namespace {

@@ -17,7 +17,6 @@
 #include "core/pages.h"
 #include "observe/call_table.h"
 #include "observe/metrics.h"
-#include "observe/recorded_call.h"
 #include "observe/trace.h"
 
 namespace memspan {
