@@ -208,22 +208,17 @@ StaticSegment find_static_segment() {
 
 Status move_static_segment(const StaticSegment& data, const Pages& pages, std::size_t offset) {
   if (data.is_empty() || is_there(pages, offset)) return Status::ok();
-  const int descriptor = fcntl(pages.descriptor(), F_DUPFD_CLOEXEC, 3);
-  if (descriptor < 0) return failed("keeping the pages of");
+  Fd descriptor(fcntl(pages.descriptor(), F_DUPFD_CLOEXEC, 3));
+  if (!descriptor.is_valid()) return failed("keeping the pages of");
   {
     // Nothing may run between copying and mapping that writes to the variables.
     const SignalsBlocked quiet;
     // Another program may have had the place before.
-    if (fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+    if (fallocate(descriptor.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                   static_cast<off_t>(offset), static_cast<off_t>(data.bytes)) != 0 ||
-        !copy_out(data, descriptor, offset)) {
-      close(descriptor);
+        !copy_out(data, descriptor.get(), offset))
       return failed("copying");
-    }
-    if (map_over(data.base, data.bytes, descriptor, offset) != 0) {
-      close(descriptor);
-      return failed("mapping");
-    }
+    if (map_over(data.base, data.bytes, descriptor.get(), offset) != 0) return failed("mapping");
   }
   static const bool has_handlers = [] {
     pthread_atfork(take_snapshot, drop_snapshot, keep_child_apart);
@@ -231,7 +226,7 @@ Status move_static_segment(const StaticSegment& data, const Pages& pages, std::s
   }();
   static_cast<void>(has_handlers);
   if (moved.descriptor >= 0) close(moved.descriptor);
-  moved = Moved{data, descriptor, offset, nullptr};
+  moved = Moved{data, descriptor.release(), offset, nullptr};
   return Status::ok();
 }
 
