@@ -8,7 +8,7 @@
 #include <charconv>
 #include <iterator>
 
-#include "core/check.h"
+#include "core/status.h"
 
 namespace memspan {
 namespace {

@@ -70,6 +70,8 @@ class [[nodiscard]] Status {
   std::unique_ptr<Failure> failure_;
 };
 
+[[noreturn]] void check_failed(const char* condition, const char* file, int line);
+
 // A base of classes that are neither copied nor moved.
 class NotCopyable {
  protected:
@@ -138,6 +140,12 @@ class [[nodiscard]] Result {
   auto result = (__VA_ARGS__);                         \
   if (!result.is_ok()) return result.status();         \
   declaration = std::move(result).value()
+
+// For our own bugs: prints one line and aborts. User input never reaches it.
+#define MEMSPAN_CHECK(condition)                     \
+  (__builtin_expect(static_cast<bool>(condition), 1) \
+       ? void()                                      \
+       : ::memspan::check_failed(#condition, __FILE__, __LINE__))
 
 // The end of a message for which memspan-explain has a remedy. The .cc file that makes the message
 // declares it:

@@ -5,7 +5,6 @@
 #include <openssl/bio.h>
 #include <sys/socket.h>
 
-#include "core/check.h"
 #include "core/mutex.h"
 
 namespace memspan {

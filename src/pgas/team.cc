@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "core/check.h"
+#include "core/status.h"
 
 namespace memspan {
 
