@@ -6,9 +6,8 @@
 // both sides show one, and the server's names its address. Keys below 128 bits of security and
 // SHA-1 are refused. A server does not answer a peer that does not begin with a TLS record.
 //
-//   tls_context.cc, tls_files.cc, tls_names.cc, tls_stream.cc   by OpenSSL; programs that have
-//   these
-//                    linked (memspan-store, tests) need no more
+//   tls_context.cc, tls_files.cc, tls_stream.cc   by OpenSSL; programs that have these linked
+//                    (memspan-store, tests) need no more
 //   tls_loaded.cc    libmemspan.so and oshrun: load libmemspan_tls.so (tls_module.cc), which has
 //                    them, when a connection first needs it. A process that starts under oshrun
 //                    never does, and OpenSSL would cost it more than everything else together

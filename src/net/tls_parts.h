@@ -30,8 +30,6 @@ using TlsHandle = std::unique_ptr<T, TlsFree>;
 // Returns OpenSSL's error on this thread, such as "ee key too small", and clears it.
 std::string openssl_reason();
 
-// Reads a file that need not be secret; kInvalidArgument if it is missing or unreadable.
-Result<std::string> read_pem(std::string_view what, const std::string& path);
 // Loads our certificate, its chain and its key, then authorities and revocation lists. With lists,
 // every certificate of a chain is looked up. kInvalidArgument names the file.
 Status load_certificates(SSL_CTX* context, const StoreCertificates& certificates);
@@ -43,7 +41,7 @@ std::vector<std::string> warn_of_end(SSL_CTX* context, const std::string& file);
 // Verifies a certificate and the ones that came with it against the trust of `context`.
 Status verify(SSL_CTX* context, X509* certificate, STACK_OF(X509) * chain, bool as_server);
 
-// ---- names in certificates (tls_names.cc)
+// ---- names in certificates
 
 // Reads the URI "urn:memspan:job:JOB:rank:3" in the certificate's subject alternative names;
 // nullopt if none begins with "urn:memspan:". kAuth if one does but has another form, if two name
@@ -53,8 +51,6 @@ Result<std::optional<StreamIdentity>> member_of(const X509* certificate);
 // Sets the name or numeric address that the server's certificate must have. Its common name is
 // ignored.
 Status expect_host(SSL* ssl, const std::string& host);
-// How long it is until then; below 0 if it is over.
-std::int64_t seconds_to(const ASN1_TIME* time);
 // As summarize_certificate().
 Result<CertificateSummary> summarize_by_openssl(const std::string& path);
 
