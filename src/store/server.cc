@@ -22,12 +22,10 @@ constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 constexpr int kAcceptBatch = 16;
 
 // Marks a delivery as running for its own lifetime.
-class Delivering {
+class Delivering : NotCopyable {
  public:
   explicit Delivering(bool& is_on) : is_on_(is_on) { is_on_ = true; }
   ~Delivering() { is_on_ = false; }
-  Delivering(const Delivering&) = delete;
-  Delivering& operator=(const Delivering&) = delete;
 
  private:
   bool& is_on_;

@@ -47,7 +47,7 @@ struct StoreStatistics {
 
 // Thread-safe. Runs one thread from creation to destruction. Destruction closes all connections, so
 // that every client's pending call returns kStoreLost.
-class StoreServer final : public StoreSession::Owner {
+class StoreServer final : public StoreSession::Owner, NotCopyable {
  public:
   // Listens at `endpoint`; port 0 picks a free port. kUnavailable names an endpoint that is taken,
   // kInvalidArgument describes a faulty certificate.
@@ -56,8 +56,6 @@ class StoreServer final : public StoreSession::Owner {
   // Serves adopted sockets only.
   static Result<std::unique_ptr<StoreServer>> without_listener(StoreServerOptions options = {});
   ~StoreServer();
-  StoreServer(const StoreServer&) = delete;
-  StoreServer& operator=(const StoreServer&) = delete;
 
   // Serves one connected stream socket, without TLS: both its ends are known.
   Status adopt(Fd socket);

@@ -25,12 +25,10 @@ namespace memspan::etcd {
 
 // Calls a member's watchers, one after the other, on a thread that begins with the first watch.
 // Thread-safe.
-class Events {
+class Events : NotCopyable {
  public:
   Events() = default;
   ~Events() { stop(); }
-  Events(const Events&) = delete;
-  Events& operator=(const Events&) = delete;
 
   // Call it before the first push().
   Status start() MEMSPAN_EXCLUDES(mutex_) {

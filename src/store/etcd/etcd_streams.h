@@ -28,14 +28,12 @@ struct Watched {
 };
 
 // Thread-safe.
-class Streams {
+class Streams : NotCopyable {
  public:
   // `lease` was just granted for `time_to_live`. When it ends, or renewals fail for long, the
   // thread calls cluster.end().
   Streams(Cluster& cluster, const HttpSettings& settings, LeaseId lease, Duration time_to_live);
   ~Streams();
-  Streams(const Streams&) = delete;
-  Streams& operator=(const Streams&) = delete;
 
   Status start();
   // After this returns, no sink runs or begins.

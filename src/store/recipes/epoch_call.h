@@ -128,14 +128,12 @@ std::string created_group_name(std::string_view name, const EpochDecision& decis
 std::string created_alive_prefix(std::string_view name);
 
 // One caller's part in one epoch. One thread.
-class EpochCall {
+class EpochCall : NotCopyable {
  public:
   EpochCall(KeyValueStore& store, EpochKind kind, std::string_view name, int rank, int size,
             const Deadline& deadline, std::string_view alive = {});
   // To the others, a caller that could not empty its slot, for lack of memory or time, has left.
   ~EpochCall();
-  EpochCall(const EpochCall&) = delete;
-  EpochCall& operator=(const EpochCall&) = delete;
 
   // `nonce` is unique to this call. Returns the decision that includes it.
   Result<EpochDecision> run(std::uint64_t nonce, std::string_view mine);
