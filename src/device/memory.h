@@ -115,8 +115,8 @@ class Device {
   // Called with bytes [at, at + bytes) of a copy, in memory of the host that is valid until it
   // returns. As begin_call()'s calls, it may not use the device.
   using PartCall = std::function<void(std::byte* part, std::size_t at, std::size_t bytes)>;
-  // Copies as begin_copy(), in parts of a few MiB: the call reads what was in the memory, or writes
-  // what will be there.
+  // Copies as begin_copy(), in parts of a few MiB: the call reads each part of the memory's bytes,
+  // or writes each part before it is copied to the memory.
   enum class Parts { kRead, kWrite };
   virtual Status begin_parts(Parts /*how*/, void* /*memory*/, std::size_t /*bytes*/,
                              PartCall /*call*/, void* /*stream*/) {

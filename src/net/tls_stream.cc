@@ -145,7 +145,7 @@ class TlsStream final : public ByteChannel {
     MutexLock lock(mutex_);
     return SSL_get0_peer_certificate(ssl_.get()) != nullptr;
   }
-  // Of a peer with a certificate.
+  // Call it if the peer has a certificate.
   Status verify_again(SSL_CTX* context) const {
     MutexLock lock(mutex_);
     return verify(context, SSL_get0_peer_certificate(ssl_.get()),
