@@ -5,7 +5,6 @@
 
 #include <cstdint>
 
-#include "core/pages.h"
 #include "core/status.h"
 #include "device/mapped_commit.h"
 
