@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a message for which ``memspan-explain`` has a remedy. As in C++ (src/core/remedy.h), it is declared in the
+"""The end of a message for which ``memspan-explain`` has a remedy. As in C++ (src/core/status.h), it is declared in the
 file that makes the message, as a constant of the module, with three plain double-quoted strings:
 tools/explain/collect_remedies.cmake copies them into memspan-explain.
 """

@@ -8,7 +8,7 @@
 
 #include "capi/access.h"
 #include "capi/kernel/device_job.h"
-#include "observe/recorded_call.h"
+#include "observe/counters.h"
 #include "pgas/team.h"
 
 namespace memspan::capi {

@@ -13,7 +13,6 @@
 #include "core/interrupt.h"
 #include "core/lifetime.h"
 #include "core/log.h"
-#include "core/remedy.h"
 #include "node/wait.h"
 #include "observe/trace.h"
 

@@ -14,7 +14,7 @@ class World;
 
 namespace memspan::capi {
 
-extern const char kNotInAJob[];  // the end of a message (core/remedy.h)
+extern const char kNotInAJob[];  // the end of a message (core/status.h)
 
 // When a peer has asked the whole job to end it ends quietly, with that peer's code. Calls the
 // program's handlers before the end; they may throw (memspan/memspan.h).

@@ -12,7 +12,6 @@
 #include "core/environment.h"
 #include "core/log.h"
 #include "core/mutex.h"
-#include "core/remedy.h"
 #include "memory/budget.h"
 #include "observe/trace.h"
 #include "pgas/collective/collective.h"

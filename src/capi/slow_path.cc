@@ -7,7 +7,7 @@
 #include "capi/fast_rma.h"
 #include "core/lifetime.h"
 #include "node/poll_detector.h"
-#include "observe/recorded_call.h"
+#include "observe/counters.h"
 #include "pgas/rma.h"
 
 namespace memspan::capi {

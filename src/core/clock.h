@@ -38,10 +38,7 @@ class Deadline {
   bool has_passed() const { return !is_never() && Clock::now() >= when_; }
   Clock::time_point when() const { return when_; }
   // This one, or `limit` from now when that is earlier.
-  Deadline within(Duration limit) const {
-    const Deadline other = after(limit);
-    return other.when_ < when_ ? other : *this;
-  }
+  Deadline within(Duration limit) const { return until(Clock::now() + limit); }
   // This one, or `when` if that is earlier.
   Deadline until(Clock::time_point when) const { return Deadline(std::min(when, when_)); }
   Duration remaining() const {

@@ -8,8 +8,7 @@ namespace memspan {
 
 int usable_cores() {
   // The call fails if the mask has more cores than cpu_set_t. Then the online count is used.
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
+  cpu_set_t mask{};
   if (sched_getaffinity(0, sizeof mask, &mask) == 0 && CPU_COUNT(&mask) > 0)
     return CPU_COUNT(&mask);
   long online = sysconf(_SC_NPROCESSORS_ONLN);
@@ -19,8 +18,7 @@ int usable_cores() {
 CoreSet usable_core_set() {
   static_assert(CPU_SETSIZE == kMostCores);
   CoreSet cores;
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
+  cpu_set_t mask{};
   if (sched_getaffinity(0, sizeof mask, &mask) != 0) return cores.set();
   for (std::size_t core = 0; core < kMostCores; ++core) cores[core] = CPU_ISSET(core, &mask);
   return cores;

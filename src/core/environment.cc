@@ -7,8 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
-
-#include "core/remedy.h"
+#include <fstream>
 
 namespace memspan {
 namespace {
@@ -117,6 +116,12 @@ std::string format_size(std::uint64_t bytes) {
   }
   if (unit == 0) return fmt::format("{} B", bytes);
   return fmt::format("{:.{}f} {}", value, value == std::floor(value) ? 0 : 2, kUnits[unit]);
+}
+
+std::string first_line_of(const std::string& path) {
+  std::string line;
+  std::getline(std::ifstream(path), line);
+  return line;
 }
 
 std::string host_name() {

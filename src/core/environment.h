@@ -36,6 +36,9 @@ Result<Duration> parse_time(std::string_view what, std::string_view text);
 // As gethostname(2) gives it; "?" when it gives none. For messages, and to look up an address.
 std::string host_name();
 
+// The first line of a file, such as a setting of the kernel; empty if it cannot be read.
+std::string first_line_of(const std::string& path);
+
 // "1.5 GiB", "512 B": for messages.
 std::string format_size(std::uint64_t bytes);
 

@@ -42,6 +42,17 @@ inline Fd duplicate(int descriptor) {
   return Fd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
 }
 
+// Writes all of it to the descriptor: 0 or an errno. Safe in a signal handler.
+inline int write_all(int descriptor, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return written < 0 ? errno : EIO;
+    bytes.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
 // A descriptor (an eventfd) that other threads make readable to wake the thread that polls it.
 // Owns the descriptor; a default-constructed one has none. Move-only value; const use is
 // thread-safe and never blocks.

@@ -32,12 +32,10 @@ bool is_interruptible();  // the thread has a handler, or an EndsWith
 
 // While it lives, waits of this thread also end once the flag is set; `why` is the failure's text.
 // Both must outlive it.
-class EndsWith {
+class EndsWith : NotCopyable {
  public:
   EndsWith(const std::atomic<bool>& flag, const char* why);
   ~EndsWith();
-  EndsWith(const EndsWith&) = delete;
-  EndsWith& operator=(const EndsWith&) = delete;
 
  private:
   const std::atomic<bool>* const outer_flag_;

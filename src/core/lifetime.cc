@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdio>
 
-#include "core/check.h"
 #include "core/mutex.h"
 #include "core/thread.h"
 

@@ -6,7 +6,6 @@
 
 #include <atomic>
 
-#include "core/check.h"
 #include "core/environment.h"
 
 namespace memspan {

@@ -6,9 +6,7 @@
 #include <mutex>
 
 #include "core/clock.h"
-#ifndef NDEBUG
-#include "core/check.h"
-#endif
+#include "core/status.h"
 
 #if defined(__clang__)
 #define MEMSPAN_ATTRIBUTE_(x) __attribute__((x))

@@ -10,7 +10,6 @@
 
 #include "core/environment.h"
 #include "core/random.h"
-#include "core/remedy.h"
 
 namespace memspan {
 namespace {
@@ -26,18 +25,24 @@ Status bad(std::string_view what, const std::string& path, std::string_view why)
   return {Code::kInvalidArgument, fmt::format("{} \"{}\": {}{}", what, path, why, kPrivateFile)};
 }
 
-bool is_ours(const struct stat& about) {
-  return about.st_uid == geteuid() || about.st_uid == 0;
-}
+// A regular file that is open.
+struct OpenFile {
+  Fd file;
+  struct stat about = {};
+};
 
-Result<Fd> open_to_read(std::string_view what, const std::string& path, int more_flags) {
+Result<OpenFile> open_to_read(std::string_view what, const std::string& path, int more_flags) {
   if (path.find('\0') != std::string::npos) return bad(what, "", "the path has a zero byte");
-  Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | more_flags));
-  if (file.is_valid()) return file;
-  if (errno == ENOENT)
-    return Status(Code::kNotFound, fmt::format("{} \"{}\" does not exist", what, path));
-  if (errno == ELOOP) return bad(what, path, "is a symbolic link");
-  return bad(what, path, Status::from_errno("opening it").message());
+  OpenFile open{Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | more_flags))};
+  if (!open.file.is_valid()) {
+    if (errno == ENOENT)
+      return Status(Code::kNotFound, fmt::format("{} \"{}\" does not exist", what, path));
+    if (errno == ELOOP) return bad(what, path, "is a symbolic link");
+    return bad(what, path, Status::from_errno("opening it").message());
+  }
+  if (::fstat(open.file.get(), &open.about) != 0) return Status::from_errno("fstat");
+  if (!S_ISREG(open.about.st_mode)) return bad(what, path, "is not a regular file");
+  return open;
 }
 
 Status check_parent(std::string_view what, const std::string& path) {
@@ -54,9 +59,6 @@ Status check_parent(std::string_view what, const std::string& path) {
 
 Result<std::string> read_all(std::string_view what, const std::string& path, int file,
                              std::size_t most) {
-  struct stat about = {};
-  if (::fstat(file, &about) != 0) return Status::from_errno("fstat");
-  if (!S_ISREG(about.st_mode)) return bad(what, path, "is not a regular file");
   std::string bytes;
   char chunk[4096];
   for (;;) {
@@ -69,17 +71,6 @@ Result<std::string> read_all(std::string_view what, const std::string& path, int
   }
   if (bytes.empty()) return bad(what, path, "is empty");
   return bytes;
-}
-
-// 0 or an errno.
-int write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return 0;
 }
 
 bool is_private_folder(const struct stat& about) {
@@ -113,23 +104,20 @@ std::vector<std::string> runtime_folders() {
   return folders;
 }
 
-constexpr std::string_view kTemporary = "/tmp";
-
-std::string folder_name() {
-  return fmt::format("memspan-{}", geteuid());
+// The predictable one.
+std::string temporary_folder() {
+  return fmt::format("/tmp/memspan-{}", geteuid());
 }
 
 // The folders with unpredictable names.
 std::vector<std::string> fallback_folders() {
   std::vector<std::string> folders;
-  const std::string prefix = folder_name() + ".";
-  std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(std::string(kTemporary).c_str()),
-                                              ::closedir);
+  const std::string prefix = temporary_folder() + ".";
+  std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir("/tmp"), ::closedir);
   if (entries == nullptr) return folders;
   while (const dirent* entry = ::readdir(entries.get())) {
-    if (!std::string_view(entry->d_name).starts_with(prefix)) continue;
-    std::string path = fmt::format("{}/{}", kTemporary, entry->d_name);
-    if (is_private_folder(path)) folders.push_back(std::move(path));
+    std::string path = fmt::format("/tmp/{}", entry->d_name);
+    if (path.starts_with(prefix) && is_private_folder(path)) folders.push_back(std::move(path));
   }
   std::sort(folders.begin(), folders.end());
   return folders;
@@ -138,7 +126,7 @@ std::vector<std::string> fallback_folders() {
 Result<std::string> make_fallback_folder(const Status& why) {
   const std::vector<std::string> known = fallback_folders();
   if (!known.empty()) return known.front();
-  std::string path = fmt::format("{}/{}.XXXXXX", kTemporary, folder_name());
+  std::string path = temporary_folder() + ".XXXXXX";
   if (::mkdtemp(path.data()) != nullptr) return path;
   return Status(Code::kInvalidArgument,
                 fmt::format("{}; and {}; XDG_RUNTIME_DIR may name a folder that only this user may "
@@ -150,23 +138,21 @@ Result<std::string> make_fallback_folder(const Status& why) {
 
 Result<std::string> read_private_file(std::string_view what, const std::string& path,
                                       std::size_t most) {
-  MEMSPAN_PASS_ASSIGN(const Fd file, open_to_read(what, path, O_NOFOLLOW));
-  struct stat about = {};
-  if (::fstat(file.get(), &about) != 0) return Status::from_errno("fstat");
-  if (!S_ISREG(about.st_mode)) return bad(what, path, "is not a regular file");
-  if (!is_ours(about)) return bad(what, path, "belongs to another user");
-  if ((about.st_mode & kOthers) != 0)
+  MEMSPAN_PASS_ASSIGN(const OpenFile open, open_to_read(what, path, O_NOFOLLOW));
+  if (open.about.st_uid != geteuid() && open.about.st_uid != 0)
+    return bad(what, path, "belongs to another user");
+  if ((open.about.st_mode & kOthers) != 0)
     return bad(what, path,
                fmt::format("is open to others (mode {:04o}); allowed is 0600 or less",
-                           about.st_mode & 07777U));
+                           open.about.st_mode & 07777U));
   MEMSPAN_PASS(check_parent(what, path));
-  return read_all(what, path, file.get(), most);
+  return read_all(what, path, open.file.get(), most);
 }
 
 Result<std::string> read_public_file(std::string_view what, const std::string& path,
                                      std::size_t most) {
-  MEMSPAN_PASS_ASSIGN(const Fd file, open_to_read(what, path, 0));
-  return read_all(what, path, file.get(), most);
+  MEMSPAN_PASS_ASSIGN(const OpenFile open, open_to_read(what, path, 0));
+  return read_all(what, path, open.file.get(), most);
 }
 
 Result<Fd> write_private_file(const std::string& path, std::string_view bytes) {
@@ -205,7 +191,7 @@ Result<std::string> private_runtime_directory() {
     MEMSPAN_PASS(make_private_folder(given.front()));
     return given.front();
   }
-  std::string path = fmt::format("{}/{}", kTemporary, folder_name());
+  std::string path = temporary_folder();
   if (Status status = make_private_folder(path); !status.is_ok())
     return make_fallback_folder(status);
   return path;
@@ -213,7 +199,7 @@ Result<std::string> private_runtime_directory() {
 
 std::vector<std::string> private_runtime_directories() {
   std::vector<std::string> folders = runtime_folders();
-  folders.push_back(fmt::format("{}/{}", kTemporary, folder_name()));
+  folders.push_back(temporary_folder());
   std::erase_if(folders, [](const std::string& path) { return !is_private_folder(path); });
   for (std::string& path : fallback_folders()) folders.push_back(std::move(path));
   return folders;

@@ -5,18 +5,13 @@
 #include <sys/random.h>
 
 #include <cerrno>
+#include <charconv>
 #include <iterator>
 
-#include "core/check.h"
+#include "core/status.h"
 
 namespace memspan {
 namespace {
-
-int digit_of(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
 
 void fill(void* place, std::size_t bytes) {
   for (std::size_t have = 0; have < bytes;) {
@@ -37,14 +32,14 @@ std::string to_hex(std::string_view bytes) {
 }
 
 std::optional<std::string> from_hex(std::string_view text) {
-  if (text.size() % 2 != 0) return std::nullopt;
+  if (text.size() % 2 != 0 || text.find_first_not_of("0123456789abcdef") != std::string_view::npos)
+    return std::nullopt;
   std::string bytes;
   bytes.reserve(text.size() / 2);
   for (std::size_t i = 0; i < text.size(); i += 2) {
-    const int high = digit_of(text[i]);
-    const int low = digit_of(text[i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    bytes.push_back(static_cast<char>(high * 16 + low));
+    unsigned char byte = 0;
+    std::from_chars(text.data() + i, text.data() + i + 2, byte, 16);
+    bytes.push_back(static_cast<char>(byte));
   }
   return bytes;
 }

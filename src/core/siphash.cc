@@ -49,10 +49,9 @@ class State {
 
 std::optional<SipKey> SipKey::from_hex(std::string_view text) {
   const auto bytes = memspan::from_hex(text);
-  if (!bytes || bytes->size() != 2 * sizeof(std::uint64_t)) return std::nullopt;
+  if (!bytes || bytes->size() != sizeof(SipKey)) return std::nullopt;
   SipKey key;
-  std::memcpy(&key.low, bytes->data(), sizeof key.low);
-  std::memcpy(&key.high, bytes->data() + sizeof key.low, sizeof key.high);
+  std::memcpy(&key, bytes->data(), sizeof key);
   return key;
 }
 

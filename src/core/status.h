@@ -70,6 +70,17 @@ class [[nodiscard]] Status {
   std::unique_ptr<Failure> failure_;
 };
 
+[[noreturn]] void check_failed(const char* condition, const char* file, int line);
+
+// A base of classes that are neither copied nor moved.
+class NotCopyable {
+ protected:
+  NotCopyable() = default;
+  ~NotCopyable() = default;
+  NotCopyable(const NotCopyable&) = delete;
+  NotCopyable& operator=(const NotCopyable&) = delete;
+};
+
 // A T or the reason why it is missing. Not thread-safe, like any value.
 template <typename T>
 class [[nodiscard]] Result {
@@ -129,3 +140,20 @@ class [[nodiscard]] Result {
   auto result = (__VA_ARGS__);                         \
   if (!result.is_ok()) return result.status();         \
   declaration = std::move(result).value()
+
+// For our own bugs: prints one line and aborts. User input never reaches it.
+#define MEMSPAN_CHECK(condition)                     \
+  (__builtin_expect(static_cast<bool>(condition), 1) \
+       ? void()                                      \
+       : ::memspan::check_failed(#condition, __FILE__, __LINE__))
+
+// The end of a message for which memspan-explain has a remedy. The .cc file that makes the message
+// declares it:
+//
+//   MEMSPAN_REMEDY(kHeapFull, "heap-full", "What the message means.", "What the user does.");
+//   return {Code::kOutOfMemory, fmt::format("{} bytes do not fit ...{}", bytes, kHeapFull)};
+//
+// tools/explain/collect_remedies.cmake copies the texts into memspan-explain. In Python it is
+// python/memspan/remedy.py.
+#define MEMSPAN_REMEDY(name, identifier, meaning, action) \
+  const char name[] = " [memspan-explain " identifier "]"

@@ -14,7 +14,7 @@ namespace memspan {
 
 // Blocks the signals of this thread for its lifetime, and those of threads that it starts. Not
 // those of faults: if blocked, a fault would end the process despite a handler. One thread.
-class SignalsBlocked {
+class SignalsBlocked : NotCopyable {
  public:
   SignalsBlocked() {
     sigset_t all;
@@ -24,8 +24,6 @@ class SignalsBlocked {
     pthread_sigmask(SIG_SETMASK, &all, &before_);
   }
   ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
 
  private:
   sigset_t before_;

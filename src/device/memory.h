@@ -115,13 +115,11 @@ class Device {
   // Called with bytes [at, at + bytes) of a copy, in memory of the host that is valid until it
   // returns. As begin_call()'s calls, it may not use the device.
   using PartCall = std::function<void(std::byte* part, std::size_t at, std::size_t bytes)>;
-  // Copies as begin_copy(), in parts of a few MiB: `use` reads each part, or `fill` writes it.
-  virtual Status begin_read(const void* /*from*/, std::size_t /*bytes*/, PartCall /*use*/,
-                            void* /*stream*/) {
-    return not_of_host();
-  }
-  virtual Status begin_write(void* /*to*/, std::size_t /*bytes*/, PartCall /*fill*/,
-                             void* /*stream*/) {
+  // Copies as begin_copy(), in parts of a few MiB: the call reads each part of the memory's bytes,
+  // or writes each part before it is copied to the memory.
+  enum class Parts { kRead, kWrite };
+  virtual Status begin_parts(Parts /*how*/, void* /*memory*/, std::size_t /*bytes*/,
+                             PartCall /*call*/, void* /*stream*/) {
     return not_of_host();
   }
   // Makes such a stream wait until a word in memory of the device is `value`, or is at least
@@ -145,5 +143,8 @@ class Device {
  private:
   static Status not_of_host() { return {Code::kNotSupported, "the host is a device without it"}; }
 };
+
+// The device of a process that has chosen no other.
+Device& host_device();
 
 }  // namespace memspan

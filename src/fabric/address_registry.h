@@ -7,7 +7,7 @@
 #include <array>
 
 #include "core/bytes.h"
-#include "device/host/host_device.h"
+#include "device/reservation.h"
 #include "fabric/member.h"
 #include "memory/address_plan.h"
 #include "store/recipes/ranges.h"

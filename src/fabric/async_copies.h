@@ -18,11 +18,9 @@
 namespace memspan {
 
 // Thread-safe. The destructor waits until all copies are done.
-class AsyncCopies {
+class AsyncCopies : NotCopyable {
  public:
   AsyncCopies();
-  AsyncCopies(const AsyncCopies&) = delete;
-  AsyncCopies& operator=(const AsyncCopies&) = delete;
 
   // Not ordered with earlier copies. `ranks`: whose memory it copies, for messages.
   Status begin(std::set<std::uint32_t> ranks, std::function<Status()> copy);

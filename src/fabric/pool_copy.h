@@ -20,12 +20,10 @@ std::optional<PoolPlace> find_place(Pool& pool, const void* pointer);
 
 // The windows that one end of a row of copies needs. They are held from their first use on, because
 // holding a window for each piece would cost more than a small piece.
-class HeldWindows {
+class HeldWindows : NotCopyable {
  public:
   explicit HeldWindows(Pool& pool) : pool_(pool) {}
   ~HeldWindows() { release(); }
-  HeldWindows(const HeldWindows&) = delete;
-  HeldWindows& operator=(const HeldWindows&) = delete;
 
   enum class Found {
     kLocal,  // outside the pool
@@ -87,7 +85,7 @@ struct CopyPiece {
 
 // Does one copy after the other. One thread at a time. The pool must outlive it, and unmaps nothing
 // that it uses.
-class PoolCopier {
+class PoolCopier : NotCopyable {
  public:
   // `limit`: how long all pieces together may wait for members. `bytes`: of all the pieces
   // together.
@@ -102,8 +100,6 @@ class PoolCopier {
         left_(bytes_at_once()),
         from_(pool),
         to_(pool) {}
-  PoolCopier(const PoolCopier&) = delete;
-  PoolCopier& operator=(const PoolCopier&) = delete;
 
   // When it returns ok, this thread sees the bytes; other threads see them when the copier has
   // ended. A piece with an end on another host is complete when finish() returned ok.

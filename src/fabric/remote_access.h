@@ -22,7 +22,7 @@
 #include "core/mutex.h"
 #include "core/status.h"
 #include "device/memory.h"
-#include "net/host_identity.h"
+#include "net/own_addresses.h"
 #include "transport/message/message_transport.h"
 #include "world/carrier_choice.h"
 

@@ -132,7 +132,7 @@ class SpaceMemory {
   // A page that a near part and a far one share is mapped.
   Status map_near_pages() {
     const Pages& pages = pages_of(*memory_);
-    Reservation& reservation = static_cast<HostRange&>(range()).reservation();
+    auto& reservation = static_cast<Reservation&>(range());
     const auto begin_of_all = is_near_.begin(), end = is_near_.end();
     for (auto from = begin_of_all; from != end;) {
       from = std::find(from, end, true);

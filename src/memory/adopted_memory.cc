@@ -92,6 +92,23 @@ void keep_from_growing(const Span& span) {
     madvise(pointer(span.end - page_size()), page_size(), MADV_RANDOM);
 }
 
+// The parts of `span` that still map `pages`, in which the span begins at `lead`.
+Result<std::vector<Span>> find_in_place(const Pages& pages, const Span& span, std::size_t lead) {
+  struct stat ours {};
+  if (fstat(pages.descriptor(), &ours) != 0) return Status::from_errno("fstat of adopted memory");
+  std::vector<Span> found;
+  const auto look = [&](const ProcessMapping& mapping) {
+    const bool is_ours = mapping.inode == ours.st_ino && mapping.device == ours.st_dev &&
+                         mapping.is_shared() &&
+                         mapping.offset + (span.begin - mapping.begin) == lead;  // modulo 2^64
+    if (is_ours)
+      found.push_back({std::max(span.begin, mapping.begin), std::min(span.end, mapping.end)});
+    return true;
+  };
+  MEMSPAN_PASS(look_at_mappings(span.begin, span.end, look));
+  return found;
+}
+
 }  // namespace
 
 Result<AdoptedMemory> AdoptedMemory::adopt(std::byte* base, std::size_t bytes) {
@@ -136,27 +153,6 @@ AdoptedMemory::AdoptedMemory(AdoptedMemory&& other) noexcept
 AdoptedMemory::~AdoptedMemory() {
   static_cast<void>(give_back());
 }
-
-namespace {
-
-// The parts of `span` that still map `pages`, in which the span begins at `lead`.
-Result<std::vector<Span>> find_in_place(const Pages& pages, const Span& span, std::size_t lead) {
-  struct stat ours {};
-  if (fstat(pages.descriptor(), &ours) != 0) return Status::from_errno("fstat of adopted memory");
-  std::vector<Span> found;
-  const auto look = [&](const ProcessMapping& mapping) {
-    const bool is_ours = mapping.inode == ours.st_ino && mapping.device == ours.st_dev &&
-                         mapping.is_shared() &&
-                         mapping.offset + (span.begin - mapping.begin) == lead;  // modulo 2^64
-    if (is_ours)
-      found.push_back({std::max(span.begin, mapping.begin), std::min(span.end, mapping.end)});
-    return true;
-  };
-  MEMSPAN_PASS(look_at_mappings(span.begin, span.end, look));
-  return found;
-}
-
-}  // namespace
 
 Result<bool> AdoptedMemory::is_in_place() const {
   MEMSPAN_PASS_ASSIGN(auto found, find_in_place(pages_, {begin_, end_}, lead_of(begin_)));

@@ -5,13 +5,12 @@
 
 #include <cstdint>
 
-#include "core/pages.h"
 #include "core/status.h"
 #include "device/mapped_commit.h"
 
 namespace memspan {
 
-extern const char kOutOfMemory[];  // the end of messages of kOutOfMemory (core/remedy.h)
+extern const char kOutOfMemory[];  // the end of messages of kOutOfMemory (core/status.h)
 
 // A value: one reading.
 struct MemoryBudget {
@@ -24,6 +23,18 @@ struct MemoryBudget {
 // if it is mounted). MEMSPAN_MEMORY_LIMIT, a size, lowers both figures (for tests and for users who
 // want a bound). Takes about 100 microseconds; thread-safe.
 Result<MemoryBudget> measure_memory_budget();
+
+// The control groups of a process. Every group from its own up to the root of the mounted hierarchy
+// may set a limit, and the lowest counts.
+// A value.
+struct ControlGroup {
+  bool is_v1 = false;
+  std::string folder;  // "/sys/fs/cgroup/system.slice"
+};
+
+// The groups of a controller ("memory", "cpu") in the text of /proc/self/cgroup, the own one first.
+// Some folders do not exist if a container has its own group mounted at the root.
+std::vector<ControlGroup> control_groups(std::string_view self_cgroup, std::string_view controller);
 
 // Takes the memory behind a mapping as the environment says (device/mapped_commit.h). Asks the
 // budget before every piece, so that processes that do this at the same time do not take too much

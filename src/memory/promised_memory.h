@@ -20,7 +20,6 @@
 #include "core/mutex.h"
 #include "core/pages.h"
 #include "core/status.h"
-#include "device/huge_pages.h"
 #include "device/mapped_commit.h"
 
 namespace memspan {
@@ -32,7 +31,7 @@ bool is_plentiful(std::uint64_t available, std::uint64_t promised);
 Duration plentiful_for(std::uint64_t available, std::uint64_t promised);
 
 // The promises of one process. One thread at a time calls it.
-class PromisedMemory {
+class PromisedMemory : NotCopyable {
  public:
   // So many touched bytes in a row show that a program has passed what was made ahead. Fewer at the
   // end of a part's touched memory may still count as promised.
@@ -48,8 +47,6 @@ class PromisedMemory {
   PromisedMemory(const Pages& pages, const CommitSettings& settings, Counts counts);
   // Ends the thread; what is promised then may be missing later.
   ~PromisedMemory();
-  PromisedMemory(const PromisedMemory&) = delete;
-  PromisedMemory& operator=(const PromisedMemory&) = delete;
 
   // Promises `bytes` of the pages from `offset` on, mapped at `place`. kSystem if no thread starts.
   Status add(std::size_t offset, std::byte* place, std::size_t bytes) MEMSPAN_EXCLUDES(mutex_);

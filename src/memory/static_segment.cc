@@ -23,13 +23,10 @@ namespace {
 // ---- what the program looks like ----------------------------------------------------------------
 
 // FNV-1a.
-struct Hash {
-  std::uint64_t value = 14695981039346656037u;
-  void add(std::uint8_t byte) { value = (value ^ byte) * 1099511628211u; }
-  void add(std::uint64_t number) {
-    for (int shift = 0; shift < 64; shift += 8) add(static_cast<std::uint8_t>(number >> shift));
-  }
-};
+void add_to_hash(std::uint64_t& hash, const void* bytes, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i)
+    hash = (hash ^ static_cast<const std::uint8_t*>(bytes)[i]) * 1099511628211u;
+}
 
 struct MainProgram {
   std::uintptr_t at = 0;  // what is added to the file's addresses
@@ -87,17 +84,16 @@ bool needs_us(const MainProgram& program) {
 }
 
 std::uint64_t identity_of(const MainProgram& program, const ElfW(Phdr) & data) {
-  Hash hash;
-  for (const ElfW(Addr) number : {data.p_vaddr, data.p_filesz, data.p_memsz})
-    hash.add(std::uint64_t{number});
+  std::uint64_t hash = 14695981039346656037u;
+  for (const std::uint64_t number : {data.p_vaddr, data.p_filesz, data.p_memsz})
+    add_to_hash(hash, &number, sizeof number);
   // The notes have the build id.
   for (int i = 0; i < program.count; ++i) {
     const ElfW(Phdr)& header = program.headers[i];
-    if (header.p_type != PT_NOTE) continue;
-    const auto* note = reinterpret_cast<const std::uint8_t*>(program.at + header.p_vaddr);
-    for (std::size_t at = 0; at < header.p_memsz; ++at) hash.add(note[at]);
+    if (header.p_type == PT_NOTE)
+      add_to_hash(hash, reinterpret_cast<const void*>(program.at + header.p_vaddr), header.p_memsz);
   }
-  return hash.value | 1;
+  return hash | 1;
 }
 
 // ---- moving ------------------------------------------------------------------------------------

@@ -32,12 +32,10 @@ struct StreamIdentity {
 
 // Plain, not protected: for sockets with two known ends, or if the user asks for it. read() and
 // write() may be called from two threads at a time.
-class ByteChannel {
+class ByteChannel : NotCopyable {
  public:
   explicit ByteChannel(Fd socket) : socket_(std::move(socket)) {}
   virtual ~ByteChannel() = default;
-  ByteChannel(const ByteChannel&) = delete;
-  ByteChannel& operator=(const ByteChannel&) = delete;
 
   // Call it first, repeatedly until kDone.
   virtual ChannelStep handshake() { return {}; }

@@ -6,7 +6,6 @@
 
 #include "core/environment.h"
 #include "core/interrupt.h"
-#include "core/remedy.h"
 #include "core/thread.h"
 
 namespace memspan {
@@ -73,12 +72,11 @@ Result<Addresses> look_up_in_time(const Endpoint& endpoint, const Deadline& dead
   auto thread =
       start_thread("a host's name", [shared, endpoint] { shared->finish(look_up(endpoint, 0)); });
   if (!thread.is_ok()) return thread.status();
-  auto found = shared->wait(deadline);
-  if (found)
+  if (auto found = shared->wait(deadline)) {
     thread->join();
-  else
-    thread->detach();
-  if (found) return std::move(*found);
+    return std::move(*found);
+  }
+  thread->detach();
   if (is_interrupted()) return interruption();
   return unresolved(endpoint, "no answer from the name server in time");
 }

@@ -17,28 +17,18 @@ struct Shared {
   std::weak_ptr<EventLoop> loop MEMSPAN_GUARDED_BY(mutex);
 };
 
-// The mutex is held across fork(), so that it is free in the child.
-void lock_before_fork();
-void unlock_in_parent();
-void begin_anew_in_child();
-
 Shared& shared() {
   static Shared& made = []() -> Shared& {
-    pthread_atfork(lock_before_fork, unlock_in_parent, begin_anew_in_child);
+    // The mutex is held across fork(), so that it is free in the child.
+    pthread_atfork([]() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) { shared().mutex.lock(); },
+                   []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) { shared().mutex.unlock(); },
+                   []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+                     shared().loop.reset();
+                     shared().mutex.unlock();
+                   });
     return *new Shared;
   }();
   return made;
-}
-
-void lock_before_fork() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
-  shared().mutex.lock();
-}
-void unlock_in_parent() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
-  shared().mutex.unlock();
-}
-void begin_anew_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
-  shared().loop.reset();
-  shared().mutex.unlock();
 }
 
 }  // namespace

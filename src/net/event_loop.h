@@ -25,7 +25,7 @@ namespace memspan {
 
 // Thread-safe. The end of the last owner cancels everything and ends the thread; it may happen in a
 // callback.
-class EventLoop {
+class EventLoop : NotCopyable {
  public:
   // Handles an exception of a callback, on the loop's thread. Must not throw.
   using Failed = std::function<void(const std::exception&)>;
@@ -45,8 +45,6 @@ class EventLoop {
   // Cancels everything and ends the thread; not in a callback. It allocates no memory. False in a
   // child of fork(), which has not the thread.
   bool stop();
-  EventLoop(const EventLoop&) = delete;
-  EventLoop& operator=(const EventLoop&) = delete;
 
   // Identifies a callback until it ends; 0 identifies no callback.
   using Token = std::uint64_t;

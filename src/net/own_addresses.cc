@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <sys/stat.h>
 
 #include <array>
 
@@ -11,6 +12,13 @@
 
 namespace memspan {
 namespace {
+
+// The number of a process's network namespace; empty if it is not known.
+std::string network_of(const char* process) {
+  struct stat info {};
+  const std::string path = std::string("/proc/") + process + "/ns/net";
+  return stat(path.c_str(), &info) == 0 ? std::to_string(info.st_ino) : std::string();
+}
 
 // A name server that has not answered by then is as good as none.
 constexpr auto kPatienceWithNames = std::chrono::seconds(5);
@@ -60,6 +68,28 @@ bool leads_to_other_hosts(const ifaddrs& interface) {
 }
 
 }  // namespace
+
+Host Host::own() {
+  if (auto chosen = environment("MEMSPAN_HOST_ID")) return {*chosen, *chosen};
+  Host host{kernel_identity(), host_name()};
+  const std::string network = network_of("self"), first = network_of("1");
+  if (first.empty() || network == first) return host;
+  if (const auto address = first_address()) host.name += " at " + *address;
+  return host;
+}
+
+Host Host::decode(std::string_view text) {
+  const std::size_t end = text.find('\n');
+  const std::string id(text.substr(0, end));
+  return {id, end == std::string_view::npos ? id : std::string(text.substr(end + 1))};
+}
+
+std::string kernel_identity() {
+  std::string identity = first_line_of("/proc/sys/kernel/random/boot_id");
+  if (const std::string network = network_of("self"); !network.empty())
+    identity.append(":").append(network);
+  return identity;
+}
 
 bool is_numeric_address(const std::string& text) {
   return SocketAddress::parse(text, 0).is_ok();

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "core/environment.h"
@@ -34,9 +35,7 @@ Status take_entry(std::string_view item, Entries& entries) {
   if (colon == std::string_view::npos) return invalid_entry(item, "has no colon");
   const std::string_view name = trim(item.substr(0, colon));
   const std::string_view value = trim(item.substr(colon + 1));
-  bool is_known = false;
-  for (std::string_view known : kEntries) is_known = is_known || name == known;
-  if (!is_known)
+  if (std::find(std::begin(kEntries), std::end(kEntries), name) == std::end(kEntries))
     return invalid_entry(name,
                          fmt::format("is not an entry; allowed are {}", fmt::join(kEntries, ", ")));
   if (value.empty()) return invalid_entry(name, "is empty");

@@ -13,6 +13,8 @@
 namespace memspan {
 namespace {
 
+// Its port is also that of an IPv6 address.
+static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
 const sockaddr_in& v4(const SocketAddress& address) {
   return reinterpret_cast<const sockaddr_in&>(address.storage);
 }
@@ -88,14 +90,11 @@ bool SocketAddress::is_link_local() const {
 }
 
 std::uint16_t SocketAddress::port() const {
-  return ntohs(family() == AF_INET ? v4(*this).sin_port : v6(*this).sin6_port);
+  return ntohs(v4(*this).sin_port);
 }
 
 void SocketAddress::set_port(std::uint16_t port) {
-  if (family() == AF_INET)
-    reinterpret_cast<sockaddr_in&>(storage).sin_port = htons(port);
-  else
-    reinterpret_cast<sockaddr_in6&>(storage).sin6_port = htons(port);
+  reinterpret_cast<sockaddr_in&>(storage).sin_port = htons(port);
 }
 
 std::string SocketAddress::host() const {

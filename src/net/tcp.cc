@@ -8,7 +8,6 @@
 #include "core/environment.h"
 #include "core/interrupt.h"
 #include "core/log.h"
-#include "core/remedy.h"
 #include "net/dial.h"
 #include "net/own_addresses.h"
 
@@ -56,19 +55,18 @@ Result<std::vector<SocketAddress>> resolve_patiently(const Endpoint& endpoint) {
 }
 
 Result<TcpListener> listen_at(const Endpoint& endpoint, const SocketAddress& address) {
-  TcpListener listener{.socket = open_socket(address), .endpoint = endpoint};
-  if (!listener.socket.is_valid()) return unavailable(endpoint, "opening a socket for", errno);
-  if (int error = bind_and_listen(listener.socket.get(), address, SOMAXCONN); error != 0) {
+  Fd socket = open_socket(address);
+  if (!socket.is_valid()) return unavailable(endpoint, "opening a socket for", errno);
+  if (int error = bind_and_listen(socket.get(), address, SOMAXCONN); error != 0) {
     const Status failed = Status::from_errno("listening at " + endpoint.to_string(), error);
     const Code code = error == EADDRINUSE      ? Code::kUnavailable
                       : error == EADDRNOTAVAIL ? Code::kUnreachable
                                                : failed.code();
     return Status(code, failed.message() + kCannotListen);
   }
-  MEMSPAN_TRY_ASSIGN(const SocketAddress local, SocketAddress::of_socket(listener.socket.get()),
+  MEMSPAN_TRY_ASSIGN(const SocketAddress local, SocketAddress::of_socket(socket.get()),
                      "listening");
-  listener.endpoint = {local.host(), local.port()};
-  return listener;
+  return TcpListener{std::move(socket), {local.host(), local.port()}};
 }
 
 // Asks the kernel: only an address of this host can be bound.
@@ -81,14 +79,13 @@ bool is_of_this_host(SocketAddress address) {
 
 Result<TcpConnection> connect_to(const Endpoint& endpoint, const SocketAddress& address,
                                  const Deadline& deadline) {
-  Dialled dialled = dial(address.get(), address.length, deadline);
+  Dialled dialled = dial(address, deadline);
   if (dialled.error != 0) return unavailable(endpoint, "connecting to", dialled.error);
-  TcpConnection connection{.socket = std::move(dialled.socket), .peer = {}};
-  tune_connection(connection.socket.get());
-  connection.peer = {address.host(), address.port()};
-  connection.is_loopback = address.is_loopback();
-  connection.is_local = is_of_this_host(address);
-  return connection;
+  tune_connection(dialled.socket.get());
+  return TcpConnection{.socket = std::move(dialled.socket),
+                       .peer = {address.host(), address.port()},
+                       .is_local = is_of_this_host(address),
+                       .is_loopback = address.is_loopback()};
 }
 
 }  // namespace

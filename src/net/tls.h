@@ -6,9 +6,8 @@
 // both sides show one, and the server's names its address. Keys below 128 bits of security and
 // SHA-1 are refused. A server does not answer a peer that does not begin with a TLS record.
 //
-//   tls_context.cc, tls_files.cc, tls_names.cc, tls_stream.cc   by OpenSSL; programs that have
-//   these
-//                    linked (memspan-store, tests) need no more
+//   tls_context.cc, tls_files.cc, tls_stream.cc   by OpenSSL; programs that have these linked
+//                    (memspan-store, tests) need no more
 //   tls_loaded.cc    libmemspan.so and oshrun: load libmemspan_tls.so (tls_module.cc), which has
 //                    them, when a connection first needs it. A process that starts under oshrun
 //                    never does, and OpenSSL would cost it more than everything else together
@@ -21,7 +20,7 @@
 namespace memspan {
 
 // Immutable; thread-safe.
-class TlsContext {
+class TlsContext : NotCopyable {
  public:
   enum class Side { kServer, kClient };
 
@@ -32,8 +31,6 @@ class TlsContext {
   static Result<std::shared_ptr<const TlsContext>> from_certificates(
       Side side, const StoreCertificates& certificates);
   virtual ~TlsContext() = default;
-  TlsContext(const TlsContext&) = delete;
-  TlsContext& operator=(const TlsContext&) = delete;
 
   // Takes a new connection. `host` is the name or numeric address that a client connects to and
   // that the server's certificate must have; a server leaves it empty.
@@ -45,9 +42,6 @@ class TlsContext {
   virtual const std::vector<std::string>& warnings() const = 0;
   // The member that our own certificate names.
   virtual const std::optional<StreamIdentity>& own_identity() const = 0;
-
- protected:
-  TlsContext() = default;
 };
 
 // A readable summary of the first certificate in a file, valid or not. A value.
@@ -73,7 +67,6 @@ struct TlsFactory {
   decltype(&TlsContext::from_certificates) from_certificates;
   decltype(&summarize_certificate) summarize;
 };
-const TlsFactory& openssl_tls_factory();
 // The one of this process. kNotSupported without TLS.
 Result<const TlsFactory*> tls_factory();
 // libmemspan_tls.so exports a function of this type.

@@ -151,8 +151,7 @@ Result<std::shared_ptr<const TlsContext>> make_from_secret(TlsContext::Side side
 Result<std::shared_ptr<const TlsContext>> make_from_certificates(
     TlsContext::Side side, const StoreCertificates& certificates) {
   MEMSPAN_TRY_ASSIGN(TlsHandle<SSL_CTX> context, new_context(side, kSuites), "setting up TLS");
-  MEMSPAN_PASS(load_identity(context.get(), certificates));
-  MEMSPAN_PASS(load_trust(context.get(), certificates));
+  MEMSPAN_PASS(load_certificates(context.get(), certificates));
   MEMSPAN_PASS(check_own_certificate(context.get(), side == TlsContext::Side::kServer));
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   auto warnings = warn_of_end(context.get(), certificates.certificate);
@@ -167,14 +166,10 @@ Result<std::shared_ptr<const TlsContext>> make_from_certificates(
 
 }  // namespace
 
-const TlsFactory& openssl_tls_factory() {
+Result<const TlsFactory*> tls_factory() {
   static const TlsFactory kFactory{MEMSPAN_VERSION, make_from_secret, make_from_certificates,
                                    summarize_by_openssl};
-  return kFactory;
-}
-
-Result<const TlsFactory*> tls_factory() {
-  return &openssl_tls_factory();
+  return &kFactory;
 }
 
 }  // namespace memspan

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "core/module.h"
-#include "core/remedy.h"
 #include "net/tls.h"
 
 namespace memspan {

@@ -8,5 +8,5 @@
 // process ends.
 extern "C" __attribute__((visibility("default"))) const memspan::TlsFactory* memspan_tls_factory() {
   OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
-  return &memspan::openssl_tls_factory();
+  return memspan::tls_factory().value();
 }

@@ -5,7 +5,7 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include <array>
 
@@ -22,6 +22,7 @@ struct TlsFree {
   void operator()(X509_STORE_CTX* check) const { X509_STORE_CTX_free(check); }
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
   void operator()(BIO* bio) const { BIO_free(bio); }
+  void operator()(GENERAL_NAMES* names) const { GENERAL_NAMES_free(names); }
 };
 template <typename T>
 using TlsHandle = std::unique_ptr<T, TlsFree>;
@@ -29,10 +30,9 @@ using TlsHandle = std::unique_ptr<T, TlsFree>;
 // Returns OpenSSL's error on this thread, such as "ee key too small", and clears it.
 std::string openssl_reason();
 
-// Loads our certificate, its chain and its key. kInvalidArgument names the file.
-Status load_identity(SSL_CTX* context, const StoreCertificates& certificates);
-// Loads authorities and revocation lists. With lists, every certificate of a chain is looked up.
-Status load_trust(SSL_CTX* context, const StoreCertificates& certificates);
+// Loads our certificate, its chain and its key, then authorities and revocation lists. With lists,
+// every certificate of a chain is looked up. kInvalidArgument names the file.
+Status load_certificates(SSL_CTX* context, const StoreCertificates& certificates);
 // Refuses a certificate that no peer would accept: out of date, revoked, of another authority, or
 // for the other side of a connection.
 Status check_own_certificate(SSL_CTX* context, bool is_server);
@@ -41,7 +41,7 @@ std::vector<std::string> warn_of_end(SSL_CTX* context, const std::string& file);
 // Verifies a certificate and the ones that came with it against the trust of `context`.
 Status verify(SSL_CTX* context, X509* certificate, STACK_OF(X509) * chain, bool as_server);
 
-// ---- names in certificates (tls_names.cc)
+// ---- names in certificates
 
 // Reads the URI "urn:memspan:job:JOB:rank:3" in the certificate's subject alternative names;
 // nullopt if none begins with "urn:memspan:". kAuth if one does but has another form, if two name

@@ -5,9 +5,7 @@
 #include <openssl/bio.h>
 #include <sys/socket.h>
 
-#include "core/check.h"
 #include "core/mutex.h"
-#include "core/remedy.h"
 
 namespace memspan {
 namespace {
@@ -96,19 +94,118 @@ class TlsStream final : public ByteChannel {
     wire_.is_guarded = side == TlsContext::Side::kServer;
   }
   // Call it first.
-  Status connect_bio();
+  Status connect_bio() {
+    MutexLock lock(mutex_);
+    BIO* bio = BIO_new(socket_method());
+    if (bio == nullptr) return {Code::kInternal, "OpenSSL: " + openssl_reason()};
+    BIO_set_data(bio, &wire_);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(ssl_.get(), bio, bio);  // ssl_ owns it now
+    if (wire_.is_guarded) SSL_set_max_send_fragment(ssl_.get(), kHandshakeFragment);
+    SSL_set_msg_callback(ssl_.get(), count_key_updates);
+    SSL_set_msg_callback_arg(ssl_.get(), &wire_);
+    return Status::ok();
+  }
 
-  ChannelStep handshake() override;
-  ChannelStep read(char* into, std::size_t room) override;
-  ChannelStep write(std::string_view bytes) override;
-  Result<std::optional<StreamIdentity>> identity() const override;
-  bool has_peer_certificate() const override;
-  Status verify_again(SSL_CTX* context) const;
+  ChannelStep handshake() override {
+    if (side_ == TlsContext::Side::kServer && !has_first_byte_)
+      if (auto step = look_at_first_byte()) return *step;
+    MutexLock lock(mutex_);
+    ERR_clear_error();
+    const int result =
+        side_ == TlsContext::Side::kServer ? SSL_accept(ssl_.get()) : SSL_connect(ssl_.get());
+    if (result > 0 && std::exchange(wire_.is_guarded, false)) {
+      SSL_set_max_send_fragment(ssl_.get(), SSL3_RT_MAX_PLAIN_LENGTH);
+      SSL_set_split_send_fragment(ssl_.get(), SSL3_RT_MAX_PLAIN_LENGTH);
+    }
+    return step(result, 0, "shaking hands under TLS");
+  }
+  ChannelStep read(char* into, std::size_t room) override {
+    MutexLock lock(mutex_);
+    ERR_clear_error();
+    std::size_t bytes = 0;
+    const int result = SSL_read_ex(ssl_.get(), into, room, &bytes);
+    if (result > 0) wire_.key_updates = 0;
+    return step(result, bytes, "reading under TLS");
+  }
+  ChannelStep write(std::string_view bytes) override {
+    MutexLock lock(mutex_);
+    ERR_clear_error();
+    std::size_t written = 0;
+    const int result = SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &written);
+    return step(result, written, "writing under TLS");
+  }
+  Result<std::optional<StreamIdentity>> identity() const override {
+    MutexLock lock(mutex_);
+    const X509* certificate = SSL_get0_peer_certificate(ssl_.get());
+    if (certificate == nullptr) return std::optional<StreamIdentity>();
+    return member_of(certificate);
+  }
+  bool has_peer_certificate() const override {
+    MutexLock lock(mutex_);
+    return SSL_get0_peer_certificate(ssl_.get()) != nullptr;
+  }
+  // Call it if the peer has a certificate.
+  Status verify_again(SSL_CTX* context) const {
+    MutexLock lock(mutex_);
+    return verify(context, SSL_get0_peer_certificate(ssl_.get()),
+                  SSL_get_peer_cert_chain(ssl_.get()), side_ == TlsContext::Side::kClient);
+  }
 
  private:
-  ChannelStep step(int result, std::size_t bytes, std::string_view doing) MEMSPAN_REQUIRES(mutex_);
-  Status why_failed(std::string_view doing) const MEMSPAN_REQUIRES(mutex_);
-  std::optional<ChannelStep> look_at_first_byte();
+  ChannelStep step(int result, std::size_t bytes, std::string_view doing) MEMSPAN_REQUIRES(mutex_) {
+    if (result > 0) return {.bytes = bytes};
+    switch (SSL_get_error(ssl_.get(), result)) {
+      case SSL_ERROR_WANT_READ:
+        return {.next = ChannelStep::Next::kReadable};
+      case SSL_ERROR_WANT_WRITE:
+        return {.next = ChannelStep::Next::kWritable};
+      case SSL_ERROR_ZERO_RETURN:
+        return {.next = ChannelStep::Next::kEnd};
+      default:
+        return {.next = ChannelStep::Next::kFailed, .failure = why_failed(doing)};
+    }
+  }
+  // A broken connection may be retried. A lack of trust is permanent.
+  Status why_failed(std::string_view doing) const MEMSPAN_REQUIRES(mutex_) {
+    if (wire_.has_excess) return {Code::kAuth, "its first message is longer than its record"};
+    if (wire_.is_flooded())
+      return {Code::kStoreLost, "the other side changes its keys all the time"};
+    const unsigned long error = ERR_peek_error();
+    const std::string reason = openssl_reason();
+    if (ERR_GET_LIB(error) != ERR_LIB_SSL ||
+        ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
+      return {Code::kStoreLost, fmt::format("the connection ended while {}", doing)};
+    if (ERR_GET_REASON(error) == SSL_R_TLSV1_ALERT_PROTOCOL_VERSION)
+      return {
+          Code::kAuth,
+          "the other side does not speak TLS 1.3; if it is a store, it was configured without TLS"};
+    if (ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED)
+      return {Code::kAuth,
+              fmt::format("the other side's certificate is refused: {}{}",
+                          X509_verify_cert_error_string(SSL_get_verify_result(ssl_.get())),
+                          kCertificateRefused)};
+    if (ERR_GET_REASON(error) > SSL_AD_REASON_OFFSET)
+      return {Code::kAuth, fmt::format("the other side refuses this process: {}{}", reason,
+                                       kCertificateRefused)};
+    const bool is_no_tls = ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER ||
+                           ERR_GET_REASON(error) == SSL_R_PACKET_LENGTH_TOO_LONG;
+    return {Code::kAuth,
+            fmt::format("{}: {}", doing, is_no_tls ? "the other side does not speak TLS" : reason)};
+  }
+  // OpenSSL would answer plain bytes with a plain alert.
+  std::optional<ChannelStep> look_at_first_byte() {
+    unsigned char first = 0;
+    const ssize_t got = ::recv(socket(), &first, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+      return ChannelStep{.next = ChannelStep::Next::kReadable};
+    if (got <= 0) return ChannelStep{.next = ChannelStep::Next::kEnd};
+    if (first != kHandshakeRecord)
+      return ChannelStep{.next = ChannelStep::Next::kFailed,
+                         .failure = Status(Code::kAuth, "the other side does not speak TLS")};
+    has_first_byte_ = true;
+    return std::nullopt;
+  }
 
   const TlsContext::Side side_;
   bool has_first_byte_ = false;
@@ -116,126 +213,6 @@ class TlsStream final : public ByteChannel {
   mutable Mutex mutex_;  // OpenSSL allows one thread at a time in a connection
   TlsHandle<SSL> ssl_ MEMSPAN_GUARDED_BY(mutex_);
 };
-
-Status TlsStream::connect_bio() {
-  MutexLock lock(mutex_);
-  BIO* bio = BIO_new(socket_method());
-  if (bio == nullptr) return {Code::kInternal, "OpenSSL: " + openssl_reason()};
-  BIO_set_data(bio, &wire_);
-  BIO_set_init(bio, 1);
-  SSL_set_bio(ssl_.get(), bio, bio);  // ssl_ owns it now
-  if (wire_.is_guarded) SSL_set_max_send_fragment(ssl_.get(), kHandshakeFragment);
-  SSL_set_msg_callback(ssl_.get(), count_key_updates);
-  SSL_set_msg_callback_arg(ssl_.get(), &wire_);
-  return Status::ok();
-}
-
-ChannelStep TlsStream::handshake() {
-  if (side_ == TlsContext::Side::kServer && !has_first_byte_)
-    if (auto step = look_at_first_byte()) return *step;
-  MutexLock lock(mutex_);
-  ERR_clear_error();
-  const int result =
-      side_ == TlsContext::Side::kServer ? SSL_accept(ssl_.get()) : SSL_connect(ssl_.get());
-  if (result > 0 && std::exchange(wire_.is_guarded, false)) {
-    SSL_set_max_send_fragment(ssl_.get(), SSL3_RT_MAX_PLAIN_LENGTH);
-    SSL_set_split_send_fragment(ssl_.get(), SSL3_RT_MAX_PLAIN_LENGTH);
-  }
-  return step(result, 0, "shaking hands under TLS");
-}
-
-// OpenSSL would answer plain bytes with a plain alert.
-std::optional<ChannelStep> TlsStream::look_at_first_byte() {
-  unsigned char first = 0;
-  const ssize_t got = ::recv(socket(), &first, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
-    return ChannelStep{.next = ChannelStep::Next::kReadable};
-  if (got <= 0) return ChannelStep{.next = ChannelStep::Next::kEnd};
-  if (first != kHandshakeRecord)
-    return ChannelStep{.next = ChannelStep::Next::kFailed,
-                       .failure = Status(Code::kAuth, "the other side does not speak TLS")};
-  has_first_byte_ = true;
-  return std::nullopt;
-}
-
-ChannelStep TlsStream::read(char* into, std::size_t room) {
-  MutexLock lock(mutex_);
-  ERR_clear_error();
-  std::size_t bytes = 0;
-  const int result = SSL_read_ex(ssl_.get(), into, room, &bytes);
-  if (result > 0) wire_.key_updates = 0;
-  return step(result, bytes, "reading under TLS");
-}
-
-ChannelStep TlsStream::write(std::string_view bytes) {
-  MutexLock lock(mutex_);
-  ERR_clear_error();
-  std::size_t written = 0;
-  const int result = SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &written);
-  return step(result, written, "writing under TLS");
-}
-
-ChannelStep TlsStream::step(int result, std::size_t bytes, std::string_view doing) {
-  if (result > 0) return {.bytes = bytes};
-  switch (SSL_get_error(ssl_.get(), result)) {
-    case SSL_ERROR_WANT_READ:
-      return {.next = ChannelStep::Next::kReadable};
-    case SSL_ERROR_WANT_WRITE:
-      return {.next = ChannelStep::Next::kWritable};
-    case SSL_ERROR_ZERO_RETURN:
-      return {.next = ChannelStep::Next::kEnd};
-    default:
-      return {.next = ChannelStep::Next::kFailed, .failure = why_failed(doing)};
-  }
-}
-
-// A broken connection may be retried. A lack of trust is permanent.
-Status TlsStream::why_failed(std::string_view doing) const {
-  if (wire_.has_excess) return {Code::kAuth, "its first message is longer than its record"};
-  if (wire_.is_flooded()) return {Code::kStoreLost, "the other side changes its keys all the time"};
-  const unsigned long error = ERR_peek_error();
-  const std::string reason = openssl_reason();
-  if (ERR_GET_LIB(error) != ERR_LIB_SSL ||
-      ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING)
-    return {Code::kStoreLost, fmt::format("the connection ended while {}", doing)};
-  if (ERR_GET_REASON(error) == SSL_R_TLSV1_ALERT_PROTOCOL_VERSION)
-    return {
-        Code::kAuth,
-        "the other side does not speak TLS 1.3; if it is a store, it was configured without TLS"};
-  if (ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED)
-    return {Code::kAuth,
-            fmt::format("the other side's certificate is refused: {}{}",
-                        X509_verify_cert_error_string(SSL_get_verify_result(ssl_.get())),
-                        kCertificateRefused)};
-  if (ERR_GET_REASON(error) > SSL_AD_REASON_OFFSET)
-    return {Code::kAuth,
-            fmt::format("the other side refuses this process: {}{}", reason, kCertificateRefused)};
-  const bool is_no_tls = ERR_GET_REASON(error) == SSL_R_WRONG_VERSION_NUMBER ||
-                         ERR_GET_REASON(error) == SSL_R_PACKET_LENGTH_TOO_LONG;
-  return {Code::kAuth,
-          fmt::format("{}: {}", doing, is_no_tls ? "the other side does not speak TLS" : reason)};
-}
-
-Result<std::optional<StreamIdentity>> TlsStream::identity() const {
-  MutexLock lock(mutex_);
-  const X509* certificate = SSL_get0_peer_certificate(ssl_.get());
-  if (certificate == nullptr) return std::optional<StreamIdentity>();
-  return member_of(certificate);
-}
-
-bool TlsStream::has_peer_certificate() const {
-  MutexLock lock(mutex_);
-  return SSL_get0_peer_certificate(ssl_.get()) != nullptr;
-}
-
-Status TlsStream::verify_again(SSL_CTX* context) const {
-  MutexLock lock(mutex_);
-  X509* certificate = SSL_get0_peer_certificate(ssl_.get());
-  if (certificate == nullptr) return {Code::kAuth, "the other side showed no certificate"};
-  return verify(context, certificate, SSL_get_peer_cert_chain(ssl_.get()),
-                side_ == TlsContext::Side::kClient);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<ByteChannel>> make_tls_stream(Fd socket, TlsHandle<SSL> ssl,

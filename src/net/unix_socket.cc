@@ -32,6 +32,18 @@ void collect_descriptors(msghdr& header, std::vector<Fd>& into) {
   }
 }
 
+// One message with space for descriptors, as sendmsg(2) and recvmsg(2) take it.
+struct DescriptorMessage {
+  DescriptorMessage(char* bytes, std::size_t size) : piece{bytes, size} {
+    header.msg_iov = &piece;
+    header.msg_iovlen = 1;
+    header.msg_control = control;
+  }
+  iovec piece;
+  alignas(cmsghdr) char control[CMSG_SPACE(kMostUnixDescriptors * sizeof(int))] = {};
+  msghdr header{};
+};
+
 Result<ucred> peer_of(const Fd& socket) {
   ucred credentials{};
   socklen_t length = sizeof credentials;
@@ -83,13 +95,9 @@ Result<pid_t> unix_peer_process(const Fd& socket) {
 Status unix_send(const Fd& socket, std::string_view bytes, const std::vector<int>& descriptors) {
   if (bytes.size() > kMostUnixBytes || descriptors.size() > kMostUnixDescriptors)
     return {Code::kInvalidArgument, "a message over a Unix socket is too long"};
-  iovec piece{const_cast<char*>(bytes.data()), bytes.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(kMostUnixDescriptors * sizeof(int))] = {};
-  msghdr header{};
-  header.msg_iov = &piece;
-  header.msg_iovlen = 1;
+  DescriptorMessage parts(const_cast<char*>(bytes.data()), bytes.size());
+  msghdr& header = parts.header;
   if (!descriptors.empty()) {
-    header.msg_control = control;
     header.msg_controllen = CMSG_SPACE(descriptors.size() * sizeof(int));
     cmsghdr* part = CMSG_FIRSTHDR(&header);
     part->cmsg_level = SOL_SOCKET;
@@ -106,18 +114,13 @@ Result<UnixMessage> unix_receive(const Fd& socket, Deadline deadline) {
   MEMSPAN_TRY(wait_readable(socket, deadline), "receiving");
   UnixMessage message;
   message.bytes.resize(kMostUnixBytes);
-  iovec piece{message.bytes.data(), message.bytes.size()};
-  alignas(cmsghdr) char control[CMSG_SPACE(kMostUnixDescriptors * sizeof(int))] = {};
-  msghdr header{};
-  header.msg_iov = &piece;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof control;
+  DescriptorMessage parts(message.bytes.data(), message.bytes.size());
+  parts.header.msg_controllen = sizeof parts.control;
   ssize_t got = 0;
-  do got = recvmsg(socket.get(), &header, MSG_CMSG_CLOEXEC);
+  do got = recvmsg(socket.get(), &parts.header, MSG_CMSG_CLOEXEC);
   while (got < 0 && errno == EINTR);
   if (got < 0) return Status::from_errno("receiving from a Unix socket");
-  collect_descriptors(header, message.descriptors);
+  collect_descriptors(parts.header, message.descriptors);
   if (got == 0) return Status(Code::kUnavailable, "the other end of the Unix socket was closed");
   message.bytes.resize(static_cast<std::size_t>(got));
   return message;

@@ -56,12 +56,10 @@ struct Access {
 using SharedDescriptors = std::shared_ptr<const std::vector<Fd>>;
 
 // Thread-safe, except for its destructor. Calls do not block unless documented.
-class DescriptorBroker {
+class DescriptorBroker : NotCopyable {
  public:
   static Result<std::unique_ptr<DescriptorBroker>> open();
   ~DescriptorBroker();
-  DescriptorBroker(const DescriptorBroker&) = delete;
-  DescriptorBroker& operator=(const DescriptorBroker&) = delete;
 
   // "NAME COOKIE"; for an open channel "NAME ".
   std::string address(Channel channel = Channel::kPrivate) const {

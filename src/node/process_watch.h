@@ -53,7 +53,7 @@ class ProcessWatch {
 void follow_exit_request(const NodeSegment& segment);
 
 // Thread-safe.
-class PeerWatch {
+class PeerWatch : NotCopyable {
  public:
   // A peer of this node that this process itself watches. Without a launcher the node leader
   // watches all others, and they watch it.
@@ -66,8 +66,6 @@ class PeerWatch {
   static Result<std::unique_ptr<PeerWatch>> start(const NodeSegment& segment,
                                                   std::vector<Watched> watched);
   ~PeerWatch();
-  PeerWatch(const PeerWatch&) = delete;
-  PeerWatch& operator=(const PeerWatch&) = delete;
 
   // Marks a peer of any node as dead; `how` is as in PeerSlot::wait_status. True if this call was
   // the first on this node.

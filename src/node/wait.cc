@@ -8,9 +8,8 @@
 #include <cstring>
 
 #include "core/log.h"
-#include "core/remedy.h"
 #include "node/event_count.h"
-#include "observe/recorded_call.h"
+#include "observe/counters.h"
 
 namespace memspan {
 namespace {

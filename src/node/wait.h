@@ -34,12 +34,10 @@ class ProgressEngine {
 };
 
 // The calls of one thread between begin_progress() and end_progress(). One thread at a time.
-class ProgressTurn {
+class ProgressTurn : NotCopyable {
  public:
   explicit ProgressTurn(ProgressEngine* engine) : engine_(engine) { resume(); }
   ~ProgressTurn() { suspend(); }
-  ProgressTurn(const ProgressTurn&) = delete;
-  ProgressTurn& operator=(const ProgressTurn&) = delete;
   void suspend() {
     if (engine_ != nullptr && is_on_) engine_->end_progress();
     is_on_ = false;
@@ -131,14 +129,12 @@ template <typename Lost, typename Awaited>
 Needs(Lost, Awaited) -> Needs<Lost, Awaited>;
 
 // The slow path of one wait; lives on the waiter's stack.
-class SlowPath {
+class SlowPath : NotCopyable {
  public:
   // `what` names the call, for messages and the line that is logged every 60 s.
   SlowPath(WaitContext& place, WaitsFor kind, const char* what, Deadline deadline,
            bool knows_whom_it_needs);
   ~SlowPath();
-  SlowPath(const SlowPath&) = delete;
-  SlowPath& operator=(const SlowPath&) = delete;
 
   bool has_losses() const {
     return place_.segment->header().deaths.load() != 0 || place_.has_ends();

@@ -17,8 +17,6 @@
 #include "core/pages.h"
 #include "observe/call_table.h"
 #include "observe/metrics.h"
-#include "observe/recorded_call.h"
-#include "observe/stacks.h"
 #include "observe/trace.h"
 
 namespace memspan {
@@ -195,7 +193,7 @@ void ThreadCounters::copy_what(char (&text)[sizeof(what)]) const {
 }
 
 ThreadCounters& take_thread_counters() {
-  CountersRegion* const region = the_region.load(std::memory_order_acquire);
+  CountersRegion* const region = own_counters();
   if (region == nullptr) return spilled;
   at_thread_end(give_slot_back);
   MutexLock lock(published.slots);
@@ -212,13 +210,8 @@ ThreadCounters& take_thread_counters() {
   return *(own_thread_counters = &spilled);
 }
 
-const CountersRegion* own_counters() {
+CountersRegion* own_counters() {
   return the_region.load(std::memory_order_acquire);
-}
-
-void count_stack_request() {
-  CountersRegion* const region = the_region.load(std::memory_order_acquire);
-  if (region != nullptr) region->header.stack_requests.fetch_add(1, std::memory_order_relaxed);
 }
 
 Result<ListedMember> ListedMember::list(MemberKind kind, std::string_view name, int rank, int size,
@@ -293,7 +286,7 @@ void RecordedCall::end() const {
   if (recording.tables.load(std::memory_order_relaxed))
     call_table().end(call_, nanoseconds_of(Clock::now()) - begin_, is_good_);
   if (recording.traces.load(std::memory_order_relaxed))
-    trace_call(kind_, call_, peer_, bytes_, begin_);
+    add_to_trace({call_, begin_, nanoseconds_of(Clock::now()), bytes_, peer_, kind_});
 }
 
 void record_wait(const char* call, Clock::time_point since, int awaited) {
@@ -302,7 +295,8 @@ void record_wait(const char* call, Clock::time_point since, int awaited) {
   ThreadCounters& own = thread_counters();
   add_own(own.waits, 1);
   add_own(own.waited_ns, end - begin);
-  if (recording.traces.load(std::memory_order_relaxed)) trace_wait(call, awaited, begin, end);
+  if (recording.traces.load(std::memory_order_relaxed))
+    add_to_trace({.name = call, .begin = begin, .end = end, .peer = awaited});
 }
 
 }  // namespace memspan

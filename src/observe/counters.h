@@ -63,7 +63,7 @@ struct CountersHeader {
   std::atomic<std::uint32_t> counts_calls;  // Recording::is_on
   std::atomic<std::uint32_t> threads;       // slots that have ever been in use
   std::atomic<std::uint32_t> uncounted;     // threads that found no slot
-  // Requests for stacks (observe/stacks.h) that the process accepted.
+  // Requests for stacks (observe/stacks.cc) that the process accepted.
   std::atomic<std::uint32_t> stack_requests;
 };
 
@@ -147,11 +147,54 @@ inline void count_call(CallKind kind, std::uint64_t bytes) {
   add_own(own.bytes[static_cast<std::size_t>(kind)], bytes);
 }
 
-// This process's region, to read; null before the first ListedMember. Its address never changes.
+// Counts a public call for the lifetime of this object if recording is on. Otherwise it costs one
+// well-predicted branch.
+// Lives on the stack of the thread that makes the call. `call` must live forever.
+class RecordedCall : NotCopyable {
+ public:
+  RecordedCall(CallKind kind, const char* call, int peer, std::uint64_t bytes)
+      : kind_(kind), is_on_(is_recording()), peer_(peer), call_(call), bytes_(bytes) {
+    if (is_on_ && !only_counts()) [[unlikely]]
+      begin();
+  }
+  ~RecordedCall() {
+    if (!is_on_) return;
+    count_call(kind_, bytes_);
+    if (begin_ != 0) [[unlikely]]
+      end();
+  }
+
+  // Sets the outcome of the call, by default success, and returns it.
+  Status ends(Status outcome) {
+    is_good_ = outcome.is_ok();
+    return outcome;
+  }
+
+ private:
+  // Used only with a trace or a table.
+  void begin();
+  void end() const;
+
+  const CallKind kind_;
+  const bool is_on_;
+  bool is_good_ = true;
+  const int peer_;  // a rank, or -1
+  const char* const call_;
+  const std::uint64_t bytes_;
+  std::uint64_t begin_ = 0;  // 0: the time is not needed
+};
+
+// Records a wait of this thread from `since` until now; `awaited` is a rank or kNobodyNamed.
+void record_wait(const char* call, Clock::time_point since, int awaited);
+
+// This process's region; null before the first ListedMember. Its address never changes.
 // While nothing is listed, the region is private memory.
-const CountersRegion* own_counters();
-// Increments CountersHeader::stack_requests. Safe in a signal handler.
-void count_stack_request();
+CountersRegion* own_counters();
+
+// Call it at the first membership of a process: SIGUSR2 then makes it print its state (stacks.cc).
+// Installs a handler only if SIGUSR2 would end the process, so a program's own handler stays. A
+// handler that the program sets later replaces it. MEMSPAN_STACKS=0 disables it.
+Status answer_stack_requests(MemberKind kind, int rank);
 
 class TextServer;  // metrics.h
 using ServeText = Result<std::unique_ptr<TextServer>> (*)(std::string_view what,

@@ -35,11 +35,11 @@ WaitSeen read_wait(const ThreadCounters& thread, std::uint64_t since, std::uint6
 using Type = MetricsText::Type;
 
 // The first that a process is a member of says whose it is.
-std::string name_of(const CountersSeen& seen) {
-  return seen.members.empty() ? "" : seen.members.front().name;
-}
-std::string rank_of(const CountersSeen& seen) {
-  return seen.members.empty() ? "" : std::to_string(seen.members.front().rank);
+MetricsText::Labels labels_of(const CountersSeen& seen) {
+  const bool is_member = !seen.members.empty();
+  return {{"name", is_member ? seen.members.front().name : ""},
+          {"rank", is_member ? std::to_string(seen.members.front().rank) : ""},
+          {"pid", std::to_string(seen.process)}};
 }
 
 double seconds(std::uint64_t nanoseconds) {
@@ -50,12 +50,11 @@ void add_calls(MetricsText& text, const std::vector<CountersSeen>& processes, st
                std::string_view help, std::uint64_t CallCount::*number) {
   text.begin(name, Type::kCounter, help);
   for (const CountersSeen& seen : processes)
-    for (std::size_t kind = 0; seen.counts_calls && kind < kCallKinds; ++kind)
-      text.add({{"name", name_of(seen)},
-                {"rank", rank_of(seen)},
-                {"pid", std::to_string(seen.process)},
-                {"kind", name_of(static_cast<CallKind>(kind))}},
-               static_cast<double>(seen.calls[kind].*number));
+    for (std::size_t kind = 0; seen.counts_calls && kind < kCallKinds; ++kind) {
+      auto labels = labels_of(seen);
+      labels.emplace_back("kind", name_of(static_cast<CallKind>(kind)));
+      text.add(labels, static_cast<double>(seen.calls[kind].*number));
+    }
 }
 
 // One value a process.
@@ -64,10 +63,7 @@ void add_each(MetricsText& text, const std::vector<CountersSeen>& processes, std
               Type type, std::string_view help, Value value) {
   text.begin(name, type, help);
   for (const CountersSeen& seen : processes)
-    if (type == Type::kGauge || seen.counts_calls)
-      text.add(
-          {{"name", name_of(seen)}, {"rank", rank_of(seen)}, {"pid", std::to_string(seen.process)}},
-          value(seen));
+    if (type == Type::kGauge || seen.counts_calls) text.add(labels_of(seen), value(seen));
 }
 
 void add_memory(MetricsText& text, const std::vector<CountersSeen>& processes,
@@ -75,7 +71,7 @@ void add_memory(MetricsText& text, const std::vector<CountersSeen>& processes,
   text.begin(name, Type::kGauge, help);
   for (const CountersSeen& seen : processes)
     for (const MemberSeen& member : seen.members)
-      text.add({{"kind", name_of(member.kind)},
+      text.add({{"kind", std::string(name_of(member.kind))},
                 {"name", member.name},
                 {"rank", std::to_string(member.rank)},
                 {"pid", std::to_string(seen.process)}},
@@ -169,14 +165,14 @@ void MetricsText::begin(std::string_view name, Type type, std::string_view help)
                        type == Type::kCounter ? "counter" : "gauge");
 }
 
-void MetricsText::add(Labels labels, double value) {
+void MetricsText::add(const Labels& labels, double value) {
   text_ += name_;
   std::string_view before = "{";
   for (const auto& [name, text] : labels) {
     text_ += fmt::format("{}{}=\"{}\"", before, name, escaped(text));
     before = ",";
   }
-  text_ += fmt::format("{} {}\n", labels.size() == 0 ? "" : "}", value);
+  text_ += fmt::format("{} {}\n", labels.empty() ? "" : "}", value);
 }
 
 }  // namespace memspan

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <functional>
-#include <initializer_list>
 #include <vector>
 
 #include "observe/counters.h"
@@ -68,8 +67,8 @@ class MetricsText {
   // Call it before the metric's values. `help` is one sentence.
   void begin(std::string_view name, Type type, std::string_view help);
   // Adds a value of the last metric. `labels` are pairs of a name and a value, which is any text.
-  using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
-  void add(Labels labels, double value);
+  using Labels = std::vector<std::pair<std::string_view, std::string>>;
+  void add(const Labels& labels, double value);
   std::string take() { return std::move(text_); }
 
  private:

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "observe/stacks.h"
+// SIGUSR2 makes a member of a job or pool print its state to stderr: the call, awaited peer and
+// time of each waiting thread, and the stack of every thread that has made calls.
+//
+//   PE 0 (process 17): thread 17 waits in shmem_barrier_all for PE 1, for 12.3 s
+//   PE 0 thread 4711:   #0 libmemspan.so(_ZN7memspan8SlowPath5sleepEv+0x4d)
+#include "observe/counters.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -31,7 +36,7 @@ struct FoundSymbol {
 };
 
 // A file in memory; empty when it cannot be read.
-class MappedFile {
+class MappedFile : NotCopyable {
  public:
   explicit MappedFile(const char* path) {
     const Fd file(::open(path, O_RDONLY | O_CLOEXEC));
@@ -43,8 +48,6 @@ class MappedFile {
   ~MappedFile() {
     if (bytes_ != 0) ::munmap(begin_, bytes_);
   }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
 
   // `count` of them at an offset; null if the file ends before.
   template <typename T>
@@ -120,13 +123,7 @@ void write_line(fmt::format_string<Values...> format, Values&&... values) {
                   .out;
   end = fmt::format_to_n(end, most - end, format, std::forward<Values>(values)...).out;
   *end++ = '\n';
-  std::string_view rest(text, static_cast<std::size_t>(end - text));
-  while (!rest.empty()) {
-    const ssize_t written = ::write(STDERR_FILENO, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
+  write_all(STDERR_FILENO, {text, static_cast<std::size_t>(end - text)});
 }
 
 std::int32_t this_thread() {
@@ -202,8 +199,9 @@ void ask_for_stack(std::int32_t thread) {
 }
 
 void tell_all() {
-  count_stack_request();  // before lines, which may wait for their reader
-  const CountersRegion* const region = own_counters();
+  CountersRegion* const region = own_counters();
+  // Before lines, which may wait for their reader.
+  if (region != nullptr) region->header.stack_requests.fetch_add(1, std::memory_order_relaxed);
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);
   const std::uint64_t now = static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +

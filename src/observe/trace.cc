@@ -75,17 +75,6 @@ Result<std::string> read_at(const Fd& file, off_t offset, std::size_t bytes) {
   return text;
 }
 
-Status write_at(const Fd& file, off_t offset, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = pwrite(file.get(), text.data(), text.size(), offset);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return Status::from_errno("writing the trace");
-    text.remove_prefix(static_cast<std::size_t>(written));
-    offset += written;
-  }
-  return Status::ok();
-}
-
 // The offset of the next event in a file of this job, or 0 if the file must be rewritten. After a
 // writer was killed, writing continues after the last whole line.
 Result<off_t> end_of_events(const Fd& file, const TraceOwner& owner) {
@@ -106,26 +95,16 @@ Result<off_t> end_of_events(const Fd& file, const TraceOwner& owner) {
 
 constexpr std::size_t kMostEvents = 65536;  // of a thread, 40 bytes each
 constexpr std::size_t kMostRings = 256;
-constexpr std::uint8_t kWait = kCallKinds;  // in the place of a CallKind
-
-struct Event {
-  const char* name;
-  std::uint64_t begin;
-  std::uint64_t end;
-  std::uint64_t bytes;
-  std::int32_t peer;
-  std::uint8_t kind;
-};
 
 // The last events of a thread. Only write_trace() on another thread makes it wait.
 struct Ring {
   explicit Ring(std::int64_t of_thread) : thread(of_thread) {}
   const std::int64_t thread;
-  bool has_ended = false;                               // the thread; State::mutex protects it
-  Mutex mutex;                                          // taken after State::mutex
-  std::vector<Event> events MEMSPAN_GUARDED_BY(mutex);  // event i is at i modulo kMostEvents
-  std::uint64_t count MEMSPAN_GUARDED_BY(mutex) = 0;    // ever
-  std::uint64_t written MEMSPAN_GUARDED_BY(mutex) = 0;  // of them
+  bool has_ended = false;                                    // the thread; State::mutex protects it
+  Mutex mutex;                                               // taken after State::mutex
+  std::vector<TraceEvent> events MEMSPAN_GUARDED_BY(mutex);  // event i is at i modulo kMostEvents
+  std::uint64_t count MEMSPAN_GUARDED_BY(mutex) = 0;         // ever
+  std::uint64_t written MEMSPAN_GUARDED_BY(mutex) = 0;       // of them
 };
 
 struct State {
@@ -173,40 +152,20 @@ Ring* make_ring() {
   return own_ring = its.rings.back().get();
 }
 
-void add(const Event& event) {
-  Ring* ring = own_ring;
-  if (ring == nullptr && !has_no_ring) ring = make_ring();
-  if (ring == nullptr) {
-    state().unkept.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  MutexLock lock(ring->mutex);
-  if (ring->events.size() < kMostEvents)
-    ring->events.push_back(event);
-  else
-    ring->events[ring->count % kMostEvents] = event;
-  ++ring->count;
-}
-
 // Nanoseconds as JSON has them: in microseconds.
 std::string in_microseconds(std::uint64_t nanoseconds) {
   return fmt::format("{}.{:03}", nanoseconds / 1000, nanoseconds % 1000);
 }
 
-std::string line_of(const Event& event, int process, std::int64_t thread, std::int64_t shift) {
-  const bool is_wait = event.kind == kWait;
-  const std::string_view category = is_wait ? "wait" : name_of(static_cast<CallKind>(event.kind));
+std::string line_of(const TraceEvent& event, int process, std::int64_t thread, std::int64_t shift) {
   std::string arguments;
-  if (is_wait) {
-    if (event.peer != kNobodyNamed) arguments = fmt::format(R"("for":{})", event.peer);
-  } else {
-    arguments = fmt::format(R"("bytes":{})", event.bytes);
-    if (event.peer != kNobodyNamed) arguments += fmt::format(R"(,"peer":{})", event.peer);
-  }
+  if (event.kind) arguments = fmt::format(R"("bytes":{})", event.bytes);
+  if (event.peer != kNobodyNamed)
+    arguments += fmt::format(R"({}:{})", event.kind ? R"(,"peer")" : R"("for")", event.peer);
   return fmt::format(
       R"({{"ph":"X","cat":"{}","name":"{}{}","pid":{},"tid":{},"ts":{},"dur":{},"args":{{{}}}}})",
-      category, is_wait ? "wait in " : "", event.name, process, thread,
-      in_microseconds(event.begin + static_cast<std::uint64_t>(shift)),
+      event.kind ? name_of(*event.kind) : "wait", event.kind ? "" : "wait in ", event.name, process,
+      thread, in_microseconds(event.begin + static_cast<std::uint64_t>(shift)),
       in_microseconds(event.end - event.begin), arguments);
 }
 
@@ -272,7 +231,7 @@ std::string trace_path(std::string_view pattern, const TraceOwner& owner) {
 Status append_to_trace(std::string_view pattern, const TraceOwner& owner,
                        const std::vector<std::string>& events, std::uint64_t lost) {
   const std::string path = trace_path(pattern, owner);
-  MEMSPAN_PASS_ASSIGN(const Fd file, open_output_file(path, O_RDWR, 0666));
+  MEMSPAN_PASS_ASSIGN(const Fd file, open_output_file(path, O_RDWR | O_APPEND, 0666));
   MEMSPAN_PASS(lock(file, path));
   MEMSPAN_TRY_ASSIGN(off_t end, end_of_events(file, owner), path);
   std::string text = end == 0 ? first_line(owner) : ",\n";
@@ -290,8 +249,8 @@ Status append_to_trace(std::string_view pattern, const TraceOwner& owner,
   text += kEnd;
   // Cut off first, so that a process killed while writing leaves no stale end.
   if (ftruncate(file.get(), end) != 0) return Status::from_errno("cutting off " + path);
-  MEMSPAN_TRY(write_at(file, end, text), path);
-  return Status::ok();
+  const int error = write_all(file.get(), text);
+  return error == 0 ? Status::ok() : Status::from_errno("writing the trace", error).annotate(path);
 }
 
 bool start_trace(TraceOwner owner) {
@@ -310,18 +269,19 @@ void use_wall_clock_in_trace() {
   its.has_wall_clock = true;
 }
 
-void trace_call(CallKind kind, const char* call, int peer, std::uint64_t bytes,
-                std::uint64_t begin_ns) {
-  add({.name = call,
-       .begin = begin_ns,
-       .end = nanoseconds_of(Clock::now()),
-       .bytes = bytes,
-       .peer = peer,
-       .kind = static_cast<std::uint8_t>(kind)});
-}
-
-void trace_wait(const char* call, int awaited, std::uint64_t begin_ns, std::uint64_t end_ns) {
-  add({.name = call, .begin = begin_ns, .end = end_ns, .bytes = 0, .peer = awaited, .kind = kWait});
+void add_to_trace(const TraceEvent& event) {
+  Ring* ring = own_ring;
+  if (ring == nullptr && !has_no_ring) ring = make_ring();
+  if (ring == nullptr) {
+    state().unkept.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  MutexLock lock(ring->mutex);
+  if (ring->events.size() < kMostEvents)
+    ring->events.push_back(event);
+  else
+    ring->events[ring->count % kMostEvents] = event;
+  ++ring->count;
 }
 
 void write_trace() {

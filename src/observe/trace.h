@@ -9,6 +9,7 @@
 // those.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "observe/counters.h"
@@ -29,10 +30,17 @@ bool start_trace(TraceOwner owner);
 // each other as the hosts keep them; of one host, CLOCK_MONOTONIC's.
 void use_wall_clock_in_trace();
 
-// For the thread that did it. `call` lives for ever; times are of CLOCK_MONOTONIC.
-void trace_call(CallKind kind, const char* call, int peer, std::uint64_t bytes,
-                std::uint64_t begin_ns);
-void trace_wait(const char* call, int awaited, std::uint64_t begin_ns, std::uint64_t end_ns);
+// A call or a wait. A value.
+struct TraceEvent {
+  const char* name;     // of the call; lives for ever
+  std::uint64_t begin;  // nanoseconds of CLOCK_MONOTONIC
+  std::uint64_t end;
+  std::uint64_t bytes = 0;
+  std::int32_t peer;                  // a rank, or kNobodyNamed
+  std::optional<CallKind> kind = {};  // nullopt: a wait
+};
+// For the thread that did it.
+void add_to_trace(const TraceEvent& event);
 
 // Adds the recorded events to the file and forgets them. Logs failures. Thread-safe.
 void write_trace();

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "core/check.h"
 #include "pgas/team.h"
 
 namespace memspan {

@@ -23,7 +23,7 @@ namespace memspan {
 
 class Team;
 
-class LocalTeams {
+class LocalTeams : NotCopyable {
  public:
   struct Entry {
     std::atomic<std::uint64_t> key;  // 0: none
@@ -38,8 +38,6 @@ class LocalTeams {
   // place, and look into others' after a barrier.
   explicit LocalTeams(World& world);
   ~LocalTeams();
-  LocalTeams(const LocalTeams&) = delete;
-  LocalTeams& operator=(const LocalTeams&) = delete;
 
   World& world() const { return world_; }
   // The entry of the team of `shape` with that key, this process a member. Waits for the first

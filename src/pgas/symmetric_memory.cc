@@ -6,7 +6,6 @@
 #include <iterator>
 
 #include "core/environment.h"
-#include "core/remedy.h"
 #include "core/thread.h"
 #include "device/host/copy.h"
 #include "memory/budget.h"

@@ -5,8 +5,7 @@
 
 #include <cstring>
 
-#include "core/check.h"
-#include "core/remedy.h"
+#include "core/status.h"
 
 namespace memspan {
 

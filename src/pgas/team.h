@@ -15,7 +15,7 @@ namespace memspan {
 // Callers carry the values in their own words (packed ones, a barrier's payload) and give them here
 // as fields to compare. Messages name a peer "PE 3" of a job or "member 3" of a group.
 
-extern const char kCallsDiffer[];  // the end of a message (core/remedy.h)
+extern const char kCallsDiffer[];  // the end of a message (core/status.h)
 
 // A value.
 struct SignatureField {
@@ -90,7 +90,7 @@ struct CollectiveSignature {
 static_assert(kMostPeers <= 1 << 14);
 
 // One thread at a time for collective calls (as OpenSHMEM has it); queries are thread-safe.
-class Team {
+class Team : NotCopyable {
  public:
   // The team of all peers; costs no communication.
   static std::unique_ptr<Team> world(World& world);
@@ -111,8 +111,6 @@ class Team {
   // On the other nodes, ends barrier `sequence` of a team whose area this process, its first member
   // on this node, could not make.
   static void tell_no_room(World& world, const TeamShape& shape, Id id, std::uint64_t sequence);
-  Team(const Team&) = delete;
-  Team& operator=(const Team&) = delete;
 
   World& world() const { return world_; }
   const TeamShape& shape() const { return shape_; }

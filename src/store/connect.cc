@@ -8,7 +8,6 @@
 
 #include "core/interrupt.h"
 #include "core/module.h"
-#include "core/remedy.h"
 #include "net/tcp.h"
 #include "store/authentication.h"
 #include "store/client.h"

@@ -62,11 +62,9 @@ inline Deadline end_of_watcher(const Deadline& deadline) {
   return deadline.remaining() < kPatience ? Deadline::after(kPatience) : deadline;
 }
 
-class KeyValueStore {
+class KeyValueStore : NotCopyable {
  public:
   virtual ~KeyValueStore() = default;
-  KeyValueStore(const KeyValueStore&) = delete;
-  KeyValueStore& operator=(const KeyValueStore&) = delete;
 
   virtual Status set(std::string_view key, std::string_view value, Deadline deadline,
                      KeyLife life = KeyLife::kPermanent) = 0;

@@ -13,7 +13,6 @@
 #include "core/interrupt.h"
 #include "core/log.h"
 #include "core/random.h"
-#include "core/remedy.h"
 #include "core/thread.h"
 #include "store/watch_calls.h"
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "core/check.h"
 #include "device/choice.h"
 #include "device/host/copy.h"
 

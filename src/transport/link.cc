@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "core/bytes.h"
-#include "core/check.h"
 
 namespace memspan {
 namespace {

@@ -56,11 +56,9 @@ struct LocalRegion {
 // fence ask only those. It costs nothing if all accesses were direct.
 //
 // Thread-safe: a context that several threads share completes the operations of all of them.
-class OperationContext {
+class OperationContext : NotCopyable {
  public:
   OperationContext();
-  OperationContext(const OperationContext&) = delete;
-  OperationContext& operator=(const OperationContext&) = delete;
 
   // Identifies it in messages to a peer; unique in this process.
   std::uint64_t id() const { return id_; }

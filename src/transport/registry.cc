@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "core/environment.h"
-#include "core/remedy.h"
 
 namespace memspan {
 namespace {

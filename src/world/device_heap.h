@@ -28,12 +28,10 @@ namespace memspan {
 inline constexpr std::uint32_t kDeviceHeapRegion = 3;
 
 // Made when the process joins; then thread-safe.
-class DeviceRoutes {
+class DeviceRoutes : NotCopyable {
  public:
   // Over the routes to the heap in `plain`, which must outlive it.
   explicit DeviceRoutes(const RouteTable& plain);
-  DeviceRoutes(const DeviceRoutes&) = delete;
-  DeviceRoutes& operator=(const DeviceRoutes&) = delete;
 
   const RouteTable& table() const { return table_; }
   // Call it once the static variables are connected.
@@ -68,7 +66,7 @@ class DeviceRoutes {
 Result<std::size_t> device_heap_bytes(std::size_t fallback);
 
 // One thread at a time.
-class DeviceHeap {
+class DeviceHeap : NotCopyable {
  public:
   // The objects it is made with. All must outlive it.
   struct Place {
@@ -86,8 +84,6 @@ class DeviceHeap {
                                                   std::size_t bytes, const Exchange& exchange,
                                                   Deadline deadline);
   ~DeviceHeap();
-  DeviceHeap(const DeviceHeap&) = delete;
-  DeviceHeap& operator=(const DeviceHeap&) = delete;
 
   Device& device() const { return device_; }
   std::byte* base() const { return part_of(index_); }  // of this process's part

@@ -13,7 +13,6 @@
 
 #include "core/environment.h"
 #include "core/log.h"
-#include "core/remedy.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"
 #include "world/launch.h"

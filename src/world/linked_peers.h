@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kHeapRegion = 1;
 inline constexpr std::uint32_t kStaticRegion = 2;
 
 // Thread-safe once made.
-class LinkedPeers {
+class LinkedPeers : NotCopyable {
  public:
   // The memory that this process exposes, and the values that must be equal on all.
   struct Memory {
@@ -34,8 +34,6 @@ class LinkedPeers {
                                                    WaitContext& waiting, Messages& messages,
                                                    const Memory& memory, Which which);
   ~LinkedPeers();
-  LinkedPeers(const LinkedPeers&) = delete;
-  LinkedPeers& operator=(const LinkedPeers&) = delete;
 
   // Null for a PE that needs none, and for this process.
   Link* link(int peer) const { return links_[peer].get(); }

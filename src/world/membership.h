@@ -11,7 +11,7 @@
 #pragma once
 
 #include "core/agreement.h"
-#include "net/host_identity.h"
+#include "net/own_addresses.h"
 #include "node/descriptor_broker.h"
 #include "node/process_watch.h"
 #include "store/connect.h"

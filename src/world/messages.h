@@ -32,7 +32,7 @@ struct MessageKey {
 };
 
 // Thread-safe.
-class Messages {
+class Messages : NotCopyable {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
@@ -51,8 +51,6 @@ class Messages {
 
   // `waiting` must outlive it.
   explicit Messages(WaitContext& waiting) : waiting_(waiting) {}
-  Messages(const Messages&) = delete;
-  Messages& operator=(const Messages&) = delete;
   // Call both before any message arrives.
   void set_carriage(Carriage carriage) { carriage_ = std::move(carriage); }
   void set_notice_handler(NoticeHandler handler) { on_notice_ = std::move(handler); }

@@ -6,7 +6,6 @@
 
 #include <iterator>
 
-#include "core/check.h"
 #include "core/environment.h"
 #include "device/choice.h"
 #include "net/metrics_server.h"

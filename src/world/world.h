@@ -16,7 +16,7 @@ namespace memspan {
 enum class StaticVariables { kShared, kOwn };
 
 // Member order is destruction order: links before transport before mappings before descriptors.
-class World {
+class World : NotCopyable {
  public:
   // Maps the heap (`heap_bytes` > 0, the same in every process) and connects to every peer of
   // `membership`. Touches no heap memory.
@@ -26,8 +26,6 @@ class World {
   // World. Before it, and for other programs' peers, they are not symmetric.
   Status connect_static_segments();
   ~World();
-  World(const World&) = delete;
-  World& operator=(const World&) = delete;
 
   int rank() const { return membership_.rank; }
   int size() const { return membership_.size; }

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/check.h"
 #include "store/etcd/etcd_messages.h"
 
 namespace memspan::etcd {

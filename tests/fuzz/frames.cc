@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/check.h"
 #include "store/wire.h"
 
 namespace memspan {

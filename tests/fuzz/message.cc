@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "core/check.h"
 #include "transport/message/frame_reader.h"
 #include "transport/message/owner_side.h"
 

@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 
-#include "core/check.h"
 #include "core/environment.h"
 #include "fabric/tags.h"
 #include "fabric/transfer/endpoint_record.h"

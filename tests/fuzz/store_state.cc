@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "core/bytes.h"
-#include "core/check.h"
 #include "store/fields.h"
 #include "store/state.h"
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/check.h"
 #include "net/endpoint.h"
 #include "net/security.h"
 #include "store/ranks.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The remedies that the sources declare (src/core/remedy.h), for the site and for tests. Prints them as Markdown."""
+"""The remedies that the sources declare (src/core/status.h), for the site and for tests. Prints them as Markdown."""
 
 import ast
 import pathlib

@@ -1,4 +1,4 @@
-# Copies every remedy that a source declares (src/core/remedy.h) into the table of memspan-explain:
+# Copies every remedy that a source declares (src/core/status.h) into the table of memspan-explain:
 #
 #   cmake -D ROOT=<source tree> -D OUT=<table> -P collect_remedies.cmake
 #

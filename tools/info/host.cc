@@ -9,8 +9,8 @@
 #include "core/cpu.h"
 #include "core/environment.h"
 #include "info/gather.h"
-#include "memory/control_groups.h"
-#include "net/host_identity.h"
+#include "memory/budget.h"
+#include "net/own_addresses.h"
 
 namespace memspan::info {
 namespace {

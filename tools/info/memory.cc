@@ -5,7 +5,7 @@
 
 #include "capi/process_state.h"
 #include "core/environment.h"
-#include "device/huge_pages.h"
+#include "device/mapped_commit.h"
 #include "info/gather.h"
 #include "memory/address_plan.h"
 #include "memory/budget.h"

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "core/fd.h"
-#include "core/remedy.h"
 #include "launcher/job.h"
 #include "launcher/remote_shell.h"
 #include "launcher/signals.h"

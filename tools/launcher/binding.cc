@@ -13,7 +13,6 @@
 
 #include "core/cpu.h"
 #include "core/fd.h"
-#include "core/remedy.h"
 
 namespace memspan::launcher {
 namespace {

@@ -37,7 +37,7 @@ class Executor {
   virtual bool is_empty() const = 0;
   virtual std::vector<int> running() const = 0;
   virtual void signal_all(int number) = 0;
-  // SIGUSR2 to those that answer it (observe/stacks.h); notes name the others and why.
+  // SIGUSR2 to those that answer it (observe/stacks.cc); notes name the others and why.
   virtual void ask_for_stacks() = 0;
   // Lines for the user, since the last call.
   virtual std::vector<std::string> take_notes() = 0;

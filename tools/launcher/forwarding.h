@@ -27,13 +27,11 @@ enum class Channel { kOwn, kPipe, kTerminal };
 Channel choose_channel(const Options& options);
 
 // One thread.
-class Forwarding {
+class Forwarding : NotCopyable {
  public:
   // The loop must outlive it.
   static Result<std::unique_ptr<Forwarding>> make(const Options& options, Channel channel,
                                                   EventLoop& loop);
-  Forwarding(const Forwarding&) = delete;
-  Forwarding& operator=(const Forwarding&) = delete;
   ~Forwarding() = default;
 
   // The ends for the process of `rank`, called in the order of ranks; a descriptor that stays

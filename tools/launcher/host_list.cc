@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include "core/environment.h"
-#include "core/remedy.h"
 #include "node/segment.h"
 
 namespace memspan::launcher {

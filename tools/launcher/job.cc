@@ -14,7 +14,6 @@
 
 #include "command_line/environment.h"
 #include "core/environment.h"
-#include "core/remedy.h"
 #include "launcher/binding.h"
 #include "launcher/rendezvous.h"
 #include "world/launch.h"

@@ -35,11 +35,9 @@ struct Stop {
 std::string format_ranks(const std::vector<int>& ranks);
 
 // One thread at a time. Destruction kills and reaps what still runs.
-class Processes {
+class Processes : NotCopyable {
  public:
   explicit Processes(Guard guard) : guard_(std::move(guard)) {}
-  Processes(const Processes&) = delete;
-  Processes& operator=(const Processes&) = delete;
   ~Processes();
 
   Status start(Spawner& spawner, int rank, const Start& start);

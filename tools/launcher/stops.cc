@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/remedy.h"
-
 namespace memspan::launcher {
 namespace {
 

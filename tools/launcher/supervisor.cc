@@ -7,7 +7,6 @@
 #include <csignal>
 
 #include "core/log.h"
-#include "core/remedy.h"
 #include "launcher/say.h"
 #include "launcher/stack_request.h"
 

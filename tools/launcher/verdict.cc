@@ -8,7 +8,6 @@
 
 #include <string_view>
 
-#include "core/remedy.h"
 #include "launcher/signals.h"
 
 namespace memspan::launcher {

@@ -25,7 +25,7 @@ namespace {
 constexpr int kSamples = 101;
 
 // The calling thread stays on its core, and threads that it makes begin there, until the end.
-class OneCore {
+class OneCore : NotCopyable {
  public:
   OneCore() {
     ::pthread_getaffinity_np(::pthread_self(), sizeof before_, &before_);
@@ -35,8 +35,6 @@ class OneCore {
     ::pthread_setaffinity_np(::pthread_self(), sizeof one, &one);
   }
   ~OneCore() { ::pthread_setaffinity_np(::pthread_self(), sizeof before_, &before_); }
-  OneCore(const OneCore&) = delete;
-  OneCore& operator=(const OneCore&) = delete;
 
  private:
   cpu_set_t before_ = {};

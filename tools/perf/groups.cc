@@ -35,15 +35,13 @@ Status failed(std::string_view what) {
 }
 
 // Owns a group; the members leave together.
-class Group {
+class Group : NotCopyable {
  public:
   explicit Group(memspan_group_t group) : group_(group) {}
   ~Group() {
     memspan_group_leave(group_);
     memspan_group_destroy(group_);
   }
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
   memspan_group_t get() const { return group_; }
 
  private:

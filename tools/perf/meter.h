@@ -23,15 +23,13 @@ namespace memspan::perf {
 enum class Actors { kFirst, kAll };
 
 // Between shmem_init() and shmem_finalize(). One thread.
-class Meter {
+class Meter : NotCopyable {
  public:
   using Emit = std::function<void(const Row&)>;
   // `emit` is called on PE 0. All PEs call it together. kOutOfMemory: the symmetric heap has no
   // room for the samples.
   static Result<std::unique_ptr<Meter>> make(Plan plan, Emit emit);
   ~Meter();
-  Meter(const Meter&) = delete;
-  Meter& operator=(const Meter&) = delete;
 
   const Plan& plan() const { return plan_; }
   int rank() const { return rank_; }

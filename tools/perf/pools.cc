@@ -15,7 +15,7 @@ namespace {
 constexpr uint32_t kPool = 1;
 
 // Owns this process's membership of a pool. All PEs make and destroy it together.
-class Pool {
+class Pool : NotCopyable {
  public:
   static Result<std::unique_ptr<Pool>> join(Meter& meter, std::size_t bytes) {
     MEMSPAN_TRY_ASSIGN(const std::string store, meeting_store(meter), "pools");
@@ -42,8 +42,6 @@ class Pool {
     };
     leave_together(destroy, [] { smem_bm_uninit(0); });
   }
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
 
   smem_bm_t handle() const { return handle_; }
   std::byte* window_of(int rank) const {

@@ -17,7 +17,7 @@ std::string name_of(int rank) {
 }
 
 // Owns this process's endpoint and what it registered. All PEs make and destroy it together.
-class Endpoint {
+class Endpoint : NotCopyable {
  public:
   static Result<std::unique_ptr<Endpoint>> make(Meter& meter, std::size_t bytes) {
     MEMSPAN_TRY_ASSIGN(const std::string store, meeting_store(meter), "transfers");
@@ -43,8 +43,6 @@ class Endpoint {
     };
     leave_together(destroy, [] { smem_trans_uninit(0); });
   }
-  Endpoint(const Endpoint&) = delete;
-  Endpoint& operator=(const Endpoint&) = delete;
 
   smem_trans_t handle() const { return handle_; }
   std::byte* memory() { return memory_.data(); }

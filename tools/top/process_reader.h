@@ -21,12 +21,10 @@ struct ProcessSeen {
 std::optional<std::uint32_t> stack_requests_of(std::int32_t process);
 
 // Keeps its mappings, so a second look is cheap. One thread at a time.
-class ProcessReader {
+class ProcessReader : NotCopyable {
  public:
   ProcessReader();
   ~ProcessReader();
-  ProcessReader(const ProcessReader&) = delete;
-  ProcessReader& operator=(const ProcessReader&) = delete;
 
   // Every process that is a member of something now, in the order of process numbers.
   std::vector<ProcessSeen> look();

@@ -18,14 +18,12 @@ struct Size {
 };
 
 // One at a time in a process; one thread.
-class Screen {
+class Screen : NotCopyable {
  public:
   // kInvalidArgument when stdin or stdout is not a terminal.
   static Status check();
   Screen();
   ~Screen();
-  Screen(const Screen&) = delete;
-  Screen& operator=(const Screen&) = delete;
 
   Size size() const;
   // As many lines and columns as there is room for.

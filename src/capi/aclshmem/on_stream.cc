@@ -112,7 +112,8 @@ void put_far(const char* call, void* stream, const FarPlace& to, const void* sou
     require(call, to.link->put(operations(), to.place(at), from, count));
   };
   if (!device().owns(source)) return call_on_device(call, stream, [=] { put(source, 0, bytes); });
-  require(call, device().begin_read(source, bytes, in_call(call, put), stream));
+  require(call, device().begin_parts(Device::Parts::kRead, const_cast<void*>(source), bytes,
+                                     in_call(call, put), stream));
 }
 
 void get_far(const char* call, void* stream, void* dest, const FarPlace& from, std::size_t bytes) {
@@ -120,7 +121,8 @@ void get_far(const char* call, void* stream, void* dest, const FarPlace& from, s
     require(call, from.link->get(operations(), to, from.place(at), count));
   };
   if (!device().owns(dest)) return call_on_device(call, stream, [=] { get(dest, 0, bytes); });
-  require(call, device().begin_write(dest, bytes, in_call(call, get), stream));
+  require(call,
+          device().begin_parts(Device::Parts::kWrite, dest, bytes, in_call(call, get), stream));
 }
 
 // Both are mapped here.
@@ -179,7 +181,7 @@ void signal_on_device(const char* call, void* stream, std::int32_t* word, std::i
     const auto fill = [value](std::byte* part, std::size_t, std::size_t) {
       std::memcpy(part, &value, sizeof value);
     };
-    require(call, device().begin_write(there, sizeof value, fill, stream));
+    require(call, device().begin_parts(Device::Parts::kWrite, there, sizeof value, fill, stream));
     return call_at_once(call, stream, [&route] { route.notify(); });
   }
   const FarPlace to = far_place(route, word, pe);

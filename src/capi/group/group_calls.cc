@@ -11,7 +11,7 @@
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
 #include "core/thread.h"
-#include "observe/recorded_call.h"
+#include "observe/counters.h"
 #include "pgas/group/point_to_point.h"
 #include "pgas/group/process_group.h"
 #include "pgas/group/shared_pages.h"

@@ -24,14 +24,12 @@ memspan_kernel_team entry_of(int number, const Team& team) {
 }  // namespace
 
 // For the job in process_state. One thread at a time.
-class DeviceJob {
+class DeviceJob : NotCopyable {
  public:
   // By the functions of `unit`, which must outlive it. kNotSupported: the device cannot be used, or
   // cannot reach host memory at the host's addresses.
   static Result<std::unique_ptr<DeviceJob>> start(const memspan_kernel_unit& unit);
   ~DeviceJob();
-  DeviceJob(const DeviceJob&) = delete;
-  DeviceJob& operator=(const DeviceJob&) = delete;
 
   const memspan_kernel_unit& unit() const { return unit_; }
   const memspan_kernel_state& state() const { return state_; }

@@ -37,7 +37,7 @@ class RingReader {
 };
 
 // Its end waits for the question that is being done, and forgets those that come after it.
-class RingServer {
+class RingServer : NotCopyable {
  public:
   // Answers a question; it may fill the payload.
   using Perform = std::function<std::uint64_t(memspan_kernel_request& request)>;
@@ -48,8 +48,6 @@ class RingServer {
   ~RingServer();
   // Returns when all that was asked before is done. Not for its own thread.
   void finish() const { reader_.wait_until_done(); }
-  RingServer(const RingServer&) = delete;
-  RingServer& operator=(const RingServer&) = delete;
 
  private:
   RingServer(memspan_kernel_request* slots, std::uint64_t count, Perform perform,

@@ -6,7 +6,7 @@
 #include "capi/openshmem/handles.h"
 #include "capi/openshmem/profiling_alias.h"
 #include "capi/polling.h"
-#include "observe/recorded_call.h"
+#include "observe/counters.h"
 
 namespace memspan::capi {
 namespace {

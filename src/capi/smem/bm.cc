@@ -6,7 +6,6 @@
 #include "capi/smem/rank_binding.h"
 #include "capi/store_security.h"
 #include "core/log.h"
-#include "core/remedy.h"
 #include "device/choice.h"
 #include "fabric/pool_copy.h"
 

@@ -6,7 +6,7 @@
 
 #include "capi/smem/bm.h"
 #include "fabric/pool_copy.h"
-#include "observe/recorded_call.h"
+#include "observe/counters.h"
 
 namespace memspan::capi {
 namespace {

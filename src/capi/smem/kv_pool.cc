@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "capi/smem/bm.h"
-#include "observe/recorded_call.h"
+#include "observe/counters.h"
 
 namespace memspan::capi {
 namespace {

@@ -7,7 +7,7 @@
 #include "capi/smem/endpoints.h"
 #include "capi/smem/stream_table.h"
 #include "core/log.h"
-#include "observe/recorded_call.h"
+#include "observe/counters.h"
 
 namespace memspan::capi {
 namespace {

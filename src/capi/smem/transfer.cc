@@ -3,7 +3,7 @@
 #include <memspan/transfer.h>
 
 #include "capi/smem/endpoints.h"
-#include "observe/recorded_call.h"
+#include "observe/counters.h"
 
 namespace memspan::capi {
 namespace {

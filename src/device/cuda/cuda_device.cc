@@ -7,7 +7,6 @@
 #include <map>
 
 #include "device/cuda/pinned_memory.h"
-#include "device/cuda/shared_pointer.h"
 #include "device/cuda/virtual_memory.h"
 #include "device/host/copy.h"
 
@@ -91,28 +90,46 @@ class CudaDevice final : public memspan::Device {
     const bool is_to_plain = kind_of(to) == kUnknownMemory;
     if (is_from_plain && is_to_plain)
       return begin_call([=] { copy_bytes(to, from, bytes); }, stream);
-    if (is_from_plain)
-      return begin_write(
-          to, bytes,
-          [=](std::byte* part, std::size_t at, std::size_t count) {
-            copy_bytes(part, static_cast<const std::byte*>(from) + at, count);
-          },
-          stream);
-    if (is_to_plain)
-      return begin_read(
-          from, bytes,
-          [=](std::byte* part, std::size_t at, std::size_t count) {
-            copy_bytes(static_cast<std::byte*>(to) + at, part, count);
-          },
-          stream);
+    if (is_from_plain) {
+      const auto fill = [=](std::byte* part, std::size_t at, std::size_t count) {
+        copy_bytes(part, static_cast<const std::byte*>(from) + at, count);
+      };
+      return begin_parts(Parts::kWrite, to, bytes, fill, stream);
+    }
+    if (is_to_plain) {
+      const auto use = [=](std::byte* part, std::size_t at, std::size_t count) {
+        copy_bytes(static_cast<std::byte*>(to) + at, part, count);
+      };
+      return begin_parts(Parts::kRead, const_cast<void*>(from), bytes, use, stream);
+    }
     return begin(to, from, bytes, static_cast<StreamHandle>(stream));
   }
-  Status begin_read(const void* from, std::size_t bytes, PartCall use, void* stream) override {
-    return pass(static_cast<std::byte*>(const_cast<void*>(from)), bytes, Direction::kRead,
-                std::move(use), stream);
-  }
-  Status begin_write(void* to, std::size_t bytes, PartCall fill, void* stream) override {
-    return pass(static_cast<std::byte*>(to), bytes, Direction::kWrite, std::move(fill), stream);
+  // Through one pinned buffer. Its calls share it, so it is free once the stream is past them.
+  Status begin_parts(Parts how, void* memory, std::size_t bytes, PartCall call,
+                     void* stream) override {
+    struct Pass {
+      std::shared_ptr<std::byte> buffer;
+      PartCall call;
+    };
+    const CurrentContext context(device_);
+    MEMSPAN_PASS(context.status());
+    const auto handle = static_cast<StreamHandle>(stream);
+    MEMSPAN_TRY_ASSIGN(std::shared_ptr<std::byte> buffer,
+                       pinned_.take(device_, std::min(bytes, PinnedMemory::kMostBytes)), "copying");
+    const auto shared = std::make_shared<const Pass>(Pass{std::move(buffer), std::move(call)});
+    std::byte* const part = shared->buffer.get();
+    auto* const all = static_cast<std::byte*>(memory);
+    Status status;
+    for (std::size_t at = 0; at < bytes && status.is_ok(); at += PinnedMemory::kMostBytes) {
+      const std::size_t count = std::min(PinnedMemory::kMostBytes, bytes - at);
+      if (how == Parts::kRead) status = begin(part, all + at, count, handle);
+      if (status.is_ok()) status = begin_call([=] { shared->call(part, at, count); }, stream);
+      if (how == Parts::kWrite && status.is_ok()) status = begin(all + at, part, count, handle);
+    }
+    if (how == Parts::kWrite && status.is_ok()) status = begin_call([shared] {}, stream);
+    // A copy that was begun may still use the buffer.
+    if (!status.is_ok()) static_cast<void>(device_.functions->stream_synchronize(handle));
+    return status;
   }
   Status keep(std::shared_ptr<const void> what, void* stream) override {
     release_reached();
@@ -187,36 +204,6 @@ class CudaDevice final : public memspan::Device {
     const ResultCode known =
         device_.functions->pointer_attribute(&kind, kMemoryType, address_of(pointer));
     return known == kSuccess ? kind : kUnknownMemory;
-  }
-
-  enum class Direction { kRead, kWrite };
-
-  // Through one pinned buffer. Its calls share it, so it is free once the stream is past them.
-  Status pass(std::byte* memory, std::size_t bytes, Direction direction, PartCall call,
-              void* stream) {
-    struct Pass {
-      std::shared_ptr<std::byte> buffer;
-      PartCall call;
-    };
-    const CurrentContext context(device_);
-    MEMSPAN_PASS(context.status());
-    const auto handle = static_cast<StreamHandle>(stream);
-    MEMSPAN_TRY_ASSIGN(std::shared_ptr<std::byte> buffer,
-                       pinned_.take(device_, std::min(bytes, PinnedMemory::kMostBytes)), "copying");
-    const auto shared = std::make_shared<const Pass>(Pass{std::move(buffer), std::move(call)});
-    std::byte* const part = shared->buffer.get();
-    Status status;
-    for (std::size_t at = 0; at < bytes && status.is_ok(); at += PinnedMemory::kMostBytes) {
-      const std::size_t count = std::min(PinnedMemory::kMostBytes, bytes - at);
-      if (direction == Direction::kRead) status = begin(part, memory + at, count, handle);
-      if (status.is_ok()) status = begin_call([=] { shared->call(part, at, count); }, stream);
-      if (direction == Direction::kWrite && status.is_ok())
-        status = begin(memory + at, part, count, handle);
-    }
-    if (direction == Direction::kWrite && status.is_ok()) status = begin_call([shared] {}, stream);
-    // A copy that was begun may still use the buffer.
-    if (!status.is_ok()) static_cast<void>(device_.functions->stream_synchronize(handle));
-    return status;
   }
 
   Status begin(void* to, const void* from, std::size_t bytes, StreamHandle stream) {

@@ -6,7 +6,6 @@
 
 #include "core/environment.h"
 #include "core/mutex.h"
-#include "core/remedy.h"
 
 namespace memspan::cuda {
 namespace {
@@ -147,9 +146,8 @@ Result<Device> device() {
 }
 
 Result<std::string> describe_devices() {
-  const Result<const Functions*> functions = driver();
-  if (!functions.is_ok()) return functions.status();
-  const Functions& cuda = *functions.value();
+  MEMSPAN_PASS_ASSIGN(const Functions* const functions, driver());
+  const Functions& cuda = *functions;
   int devices = 0, version = 0;
   MEMSPAN_PASS(from_cuda("counting CUDA devices", cuda.device_count(&devices)));
   MEMSPAN_PASS(from_cuda("asking for the CUDA driver's version", cuda.driver_version(&version)));

@@ -36,12 +36,10 @@ Result<std::string> describe_devices();
 
 // Makes the device's primary context current in the calling thread; its destructor restores the
 // previous one. Not copyable, of one thread.
-class CurrentContext {
+class CurrentContext : NotCopyable {
  public:
   explicit CurrentContext(const Device& device);
   ~CurrentContext();
-  CurrentContext(const CurrentContext&) = delete;
-  CurrentContext& operator=(const CurrentContext&) = delete;
 
   const Status& status() const { return status_; }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/cuda/shared_pointer.h"
-
+// Shares memory that a program has allocated itself with other processes of this host. The function
+// that allocated it decides how the driver shares it:
+//
+//   cudaMalloc, cuMemAlloc            a handle of the whole allocation (CUDA IPC)
+//   cuMemCreate, cuMemMap             descriptors of the allocations
+//   cudaMallocAsync, cuMemAllocAsync  the pool's descriptor, and a name in the pool
 #include <fcntl.h>
 #include <fmt/format.h>
 

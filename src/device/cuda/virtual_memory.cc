@@ -50,7 +50,7 @@ Status clear(const Device& device, AllocationHandle handle, std::size_t bytes) {
   return status;
 }
 
-class Allocation final : public DeviceMemory {
+class Allocation final : public DeviceMemory, NotCopyable {
  public:
   Allocation(const Device& device, AllocationHandle handle, std::size_t bytes)
       : device_(device), handle_(handle), bytes_(bytes) {}
@@ -58,8 +58,6 @@ class Allocation final : public DeviceMemory {
     const CurrentContext context(device_);
     if (context.status().is_ok()) device_.functions->allocation_release(handle_);
   }
-  Allocation(const Allocation&) = delete;
-  Allocation& operator=(const Allocation&) = delete;
 
   std::size_t bytes() const override { return bytes_; }
   Result<Fd> duplicate() const override {
@@ -75,7 +73,7 @@ class Allocation final : public DeviceMemory {
   const std::size_t bytes_;
 };
 
-class Range final : public DeviceRange {
+class Range final : public DeviceRange, NotCopyable {
  public:
   Range(const Device& device, DevicePtr base, std::size_t bytes, std::size_t taken)
       : device_(device), base_(base), bytes_(bytes), taken_(taken) {}
@@ -85,13 +83,41 @@ class Range final : public DeviceRange {
     for (const auto& [at, bytes] : mapped_) device_.functions->unmap(base_ + at, bytes);
     device_.functions->address_free(base_, taken_);
   }
-  Range(const Range&) = delete;
-  Range& operator=(const Range&) = delete;
 
   std::byte* base() const override { return reinterpret_cast<std::byte*>(base_); }
   std::size_t bytes() const override { return bytes_; }
-  Status map(std::size_t at, const DeviceMemory& memory, std::size_t bytes) override;
-  Status unmap(std::size_t at, std::size_t bytes) override;
+
+  Status map(std::size_t at, const DeviceMemory& memory, std::size_t bytes) override {
+    bytes = align_up(bytes, kDeviceGranularity);
+    if (at > bytes_ || bytes > bytes_ - at)
+      return {Code::kInvalidArgument,
+              fmt::format("mapping [{}, {}) into {} reserved bytes", at, at + bytes, bytes_)};
+    const CurrentContext context(device_);
+    MEMSPAN_PASS(context.status());
+    MEMSPAN_PASS(
+        from_cuda(fmt::format("mapping {} of memory of a CUDA device", format_size(bytes)),
+                  device_.functions->map(base_ + at, bytes, 0,
+                                         static_cast<const Allocation&>(memory).handle(), 0)));
+    Status allowed = allow_access(device_, base_ + at, bytes);
+    if (!allowed.is_ok()) {
+      device_.functions->unmap(base_ + at, bytes);
+      return allowed;
+    }
+    mapped_[at] = bytes;
+    return Status::ok();
+  }
+  Status unmap(std::size_t at, std::size_t bytes) override {
+    const CurrentContext context(device_);
+    MEMSPAN_PASS(context.status());
+    Status first;
+    for (auto one = mapped_.lower_bound(at); one != mapped_.end() && one->first < at + bytes;) {
+      Status status = from_cuda("unmapping memory of a CUDA device",
+                                device_.functions->unmap(base_ + one->first, one->second));
+      if (first.is_ok()) first = std::move(status);
+      one = mapped_.erase(one);
+    }
+    return first;
+  }
 
  private:
   const Device device_;
@@ -100,40 +126,6 @@ class Range final : public DeviceRange {
   const std::size_t taken_;                    // addresses, in whole steps of the driver
   std::map<std::size_t, std::size_t> mapped_;  // offset, bytes: the driver unmaps whole mappings
 };
-
-Status Range::map(std::size_t at, const DeviceMemory& memory, std::size_t bytes) {
-  bytes = align_up(bytes, kDeviceGranularity);
-  if (at > bytes_ || bytes > bytes_ - at)
-    return {Code::kInvalidArgument,
-            fmt::format("mapping [{}, {}) into {} reserved bytes", at, at + bytes, bytes_)};
-  const CurrentContext context(device_);
-  MEMSPAN_PASS(context.status());
-  MEMSPAN_PASS(
-      from_cuda(fmt::format("mapping {} of memory of a CUDA device", format_size(bytes)),
-                device_.functions->map(base_ + at, bytes, 0,
-                                       static_cast<const Allocation&>(memory).handle(), 0)));
-  Status allowed = allow_access(device_, base_ + at, bytes);
-  if (!allowed.is_ok()) {
-    device_.functions->unmap(base_ + at, bytes);
-    return allowed;
-  }
-  mapped_[at] = bytes;
-  return Status::ok();
-}
-
-Status Range::unmap(std::size_t at, std::size_t bytes) {
-  const CurrentContext context(device_);
-  MEMSPAN_PASS(context.status());
-  Status first;
-  for (auto one = mapped_.lower_bound(at); one != mapped_.end() && one->first < at + bytes;) {
-    Status status = from_cuda("unmapping memory of a CUDA device",
-                              device_.functions->unmap(base_ + one->first, one->second));
-    if (first.is_ok()) first = std::move(status);
-    one = mapped_.erase(one);
-  }
-  return first;
-}
-
 Status too_little(const Device& device, std::size_t bytes, const Status& why) {
   std::size_t free = 0, total = 0;
   device.functions->memory_info(&free, &total);

@@ -26,4 +26,9 @@ Result<Fd> descriptor_of(const Device& device, AllocationHandle handle);
 // kNotSupported if the device's pages do not fit windows at multiples of kDeviceGranularity.
 Status check_granularity(const Device& device);
 
+// Memory that a program has allocated itself (shared_pointer.cc), like those of memspan::Device. A
+// process cannot open cudaMalloc memory that it shared itself.
+Result<SharedPointer> share_pointer(const Device& device, DevicePtr pointer, std::size_t bytes);
+Result<OpenedPointer> open_pointer(const Device& device, SharedPointer shared);
+
 }  // namespace memspan::cuda

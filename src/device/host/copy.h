@@ -38,14 +38,12 @@ Status check_copy_setting();
 
 // One copy, or several, whose bytes together say which way is the fastest. One thread at a time.
 // Other threads see its stores in order with others when it has ended.
-class MeasuredCopy {
+class MeasuredCopy : NotCopyable {
  public:
   // `bytes`: of all the copies. Pieces and whole copies are measured apart.
   enum class Shape { kWhole, kPieces };
   MeasuredCopy(std::size_t bytes, Shape shape);
   ~MeasuredCopy();
-  MeasuredCopy(const MeasuredCopy&) = delete;
-  MeasuredCopy& operator=(const MeasuredCopy&) = delete;
 
   // The ranges must not overlap.
   void operator()(void* to, const void* from, std::size_t bytes);

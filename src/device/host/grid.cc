@@ -60,7 +60,10 @@ class Grid : public std::enable_shared_from_this<Grid> {
     const unsigned phase = phase_.load(std::memory_order_relaxed);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == blocks_) {
       Status done = last();
-      if (!done.is_ok()) note(done);
+      if (!done.is_ok()) {
+        MutexLock lock(mutex_);
+        if (failure_.is_ok()) failure_ = done;
+      }
       arrived_.store(0, std::memory_order_relaxed);
       phase_.store(phase + 1, std::memory_order_release);
       wake();
@@ -79,10 +82,6 @@ class Grid : public std::enable_shared_from_this<Grid> {
         fmt::format("{} of the grid's {} blocks have ended without this barrier", ended, blocks_)};
   }
 
-  void note(const Status& status) {
-    MutexLock lock(mutex_);
-    if (failure_.is_ok()) failure_ = status;
-  }
   Status failure() {
     MutexLock lock(mutex_);
     return failure_;

@@ -21,14 +21,11 @@ namespace memspan {
 class Grid;
 
 // Threads that run blocks, kept for the next grid. Thread-safe. The destructor waits for them.
-class BlockThreads {
+class BlockThreads : NotCopyable {
  public:
   static constexpr unsigned kMostBlocks = 65536;
 
-  BlockThreads() = default;
   ~BlockThreads();
-  BlockThreads(const BlockThreads&) = delete;
-  BlockThreads& operator=(const BlockThreads&) = delete;
 
   // Calls kernel(block) for 0 to blocks - 1, on this thread and others, as many as there are cores.
   // Returns when all have ended, with the first failure of a meet_grid()'s `last`.

@@ -14,15 +14,13 @@ constexpr auto kPatience = std::chrono::milliseconds(500);
 constexpr auto kRest = std::chrono::seconds(5);
 
 // Holds the window of a rank while it lives.
-class HeldWindow {
+class HeldWindow : NotCopyable {
  public:
   HeldWindow(Pool& pool, std::uint32_t rank)
       : pool_(pool), rank_(rank), mapped_(pool.hold(windows(), rank)) {}
   ~HeldWindow() {
     if (mapped_ != 0) pool_.release(windows(), rank_);
   }
-  HeldWindow(const HeldWindow&) = delete;
-  HeldWindow& operator=(const HeldWindow&) = delete;
 
   std::optional<BlockShare> share() const {
     return mapped_ == 0 ? std::nullopt : BlockShare::open(windows().begin_of(rank_), mapped_);

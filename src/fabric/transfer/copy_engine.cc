@@ -327,9 +327,8 @@ Status submit_piece(Direction direction, const DeviceStream& stream, const Piece
                              std::byte* part, std::size_t at, std::size_t bytes) {
     move(PieceList({Piece{part, remote + at, bytes}}));
   };
-  MEMSPAN_PASS(direction == Direction::kWrite
-                   ? device.begin_read(piece.local, piece.bytes, move_part, stream.stream)
-                   : device.begin_write(piece.local, piece.bytes, move_part, stream.stream));
+  const auto how = direction == Direction::kWrite ? Device::Parts::kRead : Device::Parts::kWrite;
+  MEMSPAN_PASS(device.begin_parts(how, piece.local, piece.bytes, move_part, stream.stream));
   return held == nullptr ? Status::ok() : device.keep(std::move(held), stream.stream);
 }
 

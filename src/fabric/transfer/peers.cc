@@ -3,8 +3,6 @@
 
 #include <mutex>
 
-#include "core/remedy.h"
-
 namespace memspan::transfer {
 namespace {
 

@@ -58,7 +58,7 @@ struct Spot {
 };
 
 // Why a piece is refused; `nearest` names the registrations near it.
-extern const char kNoEndpoint[];  // the end of a message (core/remedy.h)
+extern const char kNoEndpoint[];  // the end of a message (core/status.h)
 Status not_registered(const Piece& piece, std::uint64_t number, const std::string& endpoint,
                       const std::string& nearest);
 

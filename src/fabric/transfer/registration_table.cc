@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "core/check.h"
 #include "core/interrupt.h"
 
 namespace memspan::transfer {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "device/choice.h"
-#include "device/host/host_device.h"
+#include "device/reservation.h"
 #include "fabric/remote_access.h"
 #include "fabric/transfer/registration_table.h"
 

@@ -94,7 +94,7 @@ Result<Duration> registration_patience() {
 // the store comes back, the record is written again. If another process has the name by then, that
 // is logged once, and the name comes back when that process ends.
 // Thread-safe, except for its end.
-class NameClaim {
+class NameClaim : NotCopyable {
  public:
   // Writes the record under the lease of the member's session. kUnavailable: a living process has
   // the name. Waits a few seconds for one that has just died, until the store learns of it.
@@ -130,8 +130,6 @@ class NameClaim {
       return store.remove(key, deadline).status();
     });
   }
-  NameClaim(const NameClaim&) = delete;
-  NameClaim& operator=(const NameClaim&) = delete;
 
  private:
   // The mutex is held during a write into a session. No thread that needs it holds that write up.

@@ -37,11 +37,9 @@ struct Message {
 };
 
 // Thread-safe. `group` must outlive it.
-class PointToPoint {
+class PointToPoint : NotCopyable {
  public:
   explicit PointToPoint(ProcessGroup& group);
-  PointToPoint(const PointToPoint&) = delete;
-  PointToPoint& operator=(const PointToPoint&) = delete;
 
   // kInvalidArgument for the member. Owners: the caller and, while it is pending, this.
   Result<std::shared_ptr<Message>> post(Message message) MEMSPAN_EXCLUDES(mutex_);

@@ -100,7 +100,7 @@ struct Slots {
 };
 
 // Collectives one thread at a time; the rest is thread-safe.
-class ProcessGroup {
+class ProcessGroup : NotCopyable {
  public:
   // Collective. `limit` bounds this and every wait of the group.
   // `host` is this process's, if not empty: else MEMSPAN_HOST_ID, or the kernel's.
@@ -109,8 +109,6 @@ class ProcessGroup {
   // For an existing job. The World has a heap of heap_bytes(size) bytes, which only the group uses.
   explicit ProcessGroup(std::unique_ptr<World> world);
   ~ProcessGroup();
-  ProcessGroup(const ProcessGroup&) = delete;
-  ProcessGroup& operator=(const ProcessGroup&) = delete;
 
   static std::size_t heap_bytes(const NodeMap& nodes);
 

@@ -8,7 +8,6 @@
 
 #include "core/environment.h"
 #include "core/private_file.h"
-#include "core/remedy.h"
 #include "store/etcd/etcd_messages.h"
 #include "store/notice.h"
 

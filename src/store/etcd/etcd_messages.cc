@@ -8,8 +8,6 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "core/remedy.h"
-
 namespace memspan::etcd {
 namespace {
 

@@ -33,7 +33,7 @@ struct Watched {
 };
 
 // Thread-safe.
-class Streams {
+class Streams : NotCopyable {
  public:
   // `lease` was just granted for `time_to_live`. When it ends, or renewals fail for long, the
   // thread calls cluster.end().

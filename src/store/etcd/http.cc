@@ -49,8 +49,7 @@ Result<std::unique_ptr<HttpSettings>> HttpSettings::create(const StoreSecurity& 
   // Report an unusable file now, by its name.
   const TlsHandle<SSL_CTX> trial(SSL_CTX_new(TLS_client_method()));
   if (trial == nullptr) return Status(Code::kInternal, "OpenSSL: " + openssl_reason());
-  MEMSPAN_PASS(load_identity(trial.get(), settings->certificates_));
-  MEMSPAN_PASS(load_trust(trial.get(), settings->certificates_));
+  MEMSPAN_PASS(load_certificates(trial.get(), settings->certificates_));
   MEMSPAN_PASS(check_own_certificate(trial.get(), /*is_server=*/false));
   return settings;
 #else
@@ -65,8 +64,7 @@ CURLcode HttpSettings::set_up_tls(CURL*, void* context, void* settings) {
   auto* const ssl = static_cast<SSL_CTX*>(context);
   SSL_CTX_set_security_level(ssl, 3);
   const bool is_set = SSL_CTX_set_min_proto_version(ssl, TLS1_3_VERSION) == 1 &&
-                      load_identity(ssl, certificates).is_ok() &&
-                      load_trust(ssl, certificates).is_ok();
+                      load_certificates(ssl, certificates).is_ok();
   return is_set ? CURLE_OK : CURLE_SSL_CERTPROBLEM;
 }
 #endif

@@ -44,14 +44,12 @@ class HttpSettings {
 };
 
 // One POST and its answer. One thread at a time.
-class HttpRequest {
+class HttpRequest : NotCopyable {
  public:
   // Consumes what it can of the received bytes. False ends the transfer.
   using Stream = std::function<bool(std::string& received)>;
 
   explicit HttpRequest(const HttpSettings& settings);
-  HttpRequest(const HttpRequest&) = delete;
-  HttpRequest& operator=(const HttpRequest&) = delete;
 
   // Call it before each transfer. A zero `limit` means no limit, for a stream, whose bytes `stream`
   // takes.

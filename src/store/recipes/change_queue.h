@@ -11,7 +11,7 @@
 namespace memspan {
 
 // One thread at a time. The store must outlive it.
-class ChangeQueue {
+class ChangeQueue : NotCopyable {
  public:
   explicit ChangeQueue(KeyValueStore& store) : store_(store), state_(std::make_shared<State>()) {}
   ~ChangeQueue() {
@@ -22,8 +22,6 @@ class ChangeQueue {
       // The store ends the watch with the connection; until then its changes are dropped here.
     }
   }
-  ChangeQueue(const ChangeQueue&) = delete;
-  ChangeQueue& operator=(const ChangeQueue&) = delete;
 
   // After this returns, every change of a key with the prefix enters the queue.
   Status watch(std::string_view prefix, Deadline deadline) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "core/log.h"
-#include "core/remedy.h"
 #include "store/key_value_store.h"
 #include "store/notice.h"
 

@@ -60,7 +60,7 @@ struct Contribution {
   Status check(int rank, int size) const;
 };
 
-// The end of messages about missing ranks (core/remedy.h).
+// The end of messages about missing ranks (core/status.h).
 extern const char kRanksMissing[];
 // "2 of 5 members did not come: rank 1, 4". Names only the first few: a group may be large, and
 // each member that gives up asks.

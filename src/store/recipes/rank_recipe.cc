@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "core/remedy.h"
 #include "store/recipes/change_queue.h"
 #include "store/recipes/contributions.h"
 

@@ -23,7 +23,7 @@ struct StoreRank {
   bool operator==(const StoreRank&) const = default;
 };
 
-// The end of messages about a rank that another member has (core/remedy.h).
+// The end of messages about a rank that another member has (core/status.h).
 extern const char kRankTaken[];
 
 inline constexpr std::uint32_t kMostRanks = 65536;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "store/recipes/store_group.h"
 
-#include "core/check.h"
 #include "store/recipes/group_collector.h"
 #include "store/recipes/rank_recipe.h"
 

@@ -133,7 +133,7 @@ struct GroupKeys {
 };
 
 // One thread at a time. The store must outlive it.
-class StoreGroup {
+class StoreGroup : NotCopyable {
  public:
   // Called ten times a second while an operation waits, with the missing ranks in the member that
   // collects, and with none in others. A failure ends the wait; kPeerLost ends that of all members.
@@ -143,8 +143,6 @@ class StoreGroup {
   // when all members of its group have left. 0 <= rank < size.
   StoreGroup(KeyValueStore& store, std::string name, int rank, int size);
   ~StoreGroup();
-  StoreGroup(const StoreGroup&) = delete;
-  StoreGroup& operator=(const StoreGroup&) = delete;
 
   // kTimeout names the missing ranks, kPeerLost the first departed one, kUnavailable the holder of
   // the rank, kInvalidArgument the other size that a member passed.

@@ -6,8 +6,6 @@
 
 #include <cstring>
 
-#include "core/remedy.h"
-
 namespace memspan {
 namespace {
 

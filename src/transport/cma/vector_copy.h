@@ -22,13 +22,11 @@ bool move_piece(pid_t process, MoveDirection direction, std::byte* local, std::u
                 std::size_t bytes);
 
 // Collects pieces and moves them in order. Lives on the stack (32 KiB); one thread.
-class VectorCopy {
+class VectorCopy : NotCopyable {
  public:
   static constexpr std::size_t kMost = 1024;  // the kernel's limit (IOV_MAX)
 
   VectorCopy(pid_t process, MoveDirection direction) : process_(process), direction_(direction) {}
-  VectorCopy(const VectorCopy&) = delete;
-  VectorCopy& operator=(const VectorCopy&) = delete;
 
   bool is_empty() const { return local_count_ == 0; }
   bool is_full() const { return local_count_ == kMost || remote_count_ == kMost; }

@@ -57,11 +57,9 @@ struct MessageCounter {
 
 // Memory of this process that peers may reach. Destruction retracts it: later accesses do not touch
 // the memory and return kStale. It must not outlive its transport.
-class ExposedRegion {
+class ExposedRegion : NotCopyable {
  public:
   ~ExposedRegion();
-  ExposedRegion(const ExposedRegion&) = delete;
-  ExposedRegion& operator=(const ExposedRegion&) = delete;
   const RemoteRegion& describe() const { return described_; }
 
  private:
@@ -77,14 +75,12 @@ class ExposedRegion {
 };
 
 // Thread-safe.
-class MessageTransport {
+class MessageTransport : NotCopyable {
  public:
   // Listens and starts the engine.
   static Result<std::unique_ptr<MessageTransport>> make(MessageOptions options);
   // Says goodbye to the peers.
   ~MessageTransport();
-  MessageTransport(const MessageTransport&) = delete;
-  MessageTransport& operator=(const MessageTransport&) = delete;
 
   // The address for connect() of a peer. It contains a secret of 128 bits, which admits a process;
   // give it only to peers.

@@ -13,7 +13,6 @@
 #include <atomic>
 #include <filesystem>
 
-#include "core/check.h"
 #include "core/fd.h"
 
 namespace memspan {

@@ -10,7 +10,6 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "core/check.h"
 #include "core/log.h"
 #include "net/tcp.h"
 #include "support.h"

@@ -73,7 +73,8 @@ class DialTest : public testing::Test {
   }
 
   Dialled dial_within(std::chrono::milliseconds time) {
-    return dial(reinterpret_cast<sockaddr*>(&address_), sizeof address_, Deadline::after(time));
+    return dial(SocketAddress::of(reinterpret_cast<const sockaddr&>(address_)),
+                Deadline::after(time));
   }
 
   Fd listener_;

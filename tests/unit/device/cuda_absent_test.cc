@@ -7,7 +7,7 @@
 
 #include "device/choice.h"
 #include "device/cuda/driver.h"
-#include "device/host/host_device.h"
+#include "device/reservation.h"
 
 namespace memspan {
 namespace {

@@ -217,8 +217,9 @@ TEST_F(CudaDeviceTest, AStreamReadsAndWritesInPartsInItsOrder) {
     std::copy_n(part, bytes, came.data() + at);
     taken.push_back(at);
   };
-  ASSERT_TRUE(device_->begin_write(memory.get(), kBytes, fill, stream).is_ok());
-  ASSERT_TRUE(device_->begin_read(memory.get(), kBytes, use, stream).is_ok());
+  using Parts = Device::Parts;
+  ASSERT_TRUE(device_->begin_parts(Parts::kWrite, memory.get(), kBytes, fill, stream).is_ok());
+  ASSERT_TRUE(device_->begin_parts(Parts::kRead, memory.get(), kBytes, use, stream).is_ok());
   ASSERT_EQ(device.functions->stream_synchronize(stream), 0);
   EXPECT_EQ(came, sent);
   const std::vector<std::size_t> parts{0, cuda::PinnedMemory::kMostBytes,

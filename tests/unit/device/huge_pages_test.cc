@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device/huge_pages.h"
+#include "device/mapped_commit.h"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,6 @@
 #include <string>
 #include <thread>
 
-#include "device/huge_pages.h"
 #include "device/reservation.h"
 #include "support/forbidden_syscalls.h"
 #include "support/huge_pages.h"

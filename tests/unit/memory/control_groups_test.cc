@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory/control_groups.h"
+#include "memory/budget.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,6 @@
 #include <thread>
 #include <vector>
 
-#include "observe/recorded_call.h"
 #include "top/process_reader.h"
 
 namespace memspan {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "net/host_identity.h"
 #include "core/environment.h"
+#include "net/own_addresses.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

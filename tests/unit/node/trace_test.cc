@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-#include "observe/recorded_call.h"
+#include "observe/counters.h"
 
 namespace memspan {
 namespace {

@@ -149,7 +149,7 @@ class SocketListener final : public Listener {
 class SocketOpening final : public Opening {
  public:
   SocketOpening(const SocketAddress& to, std::string address, const SocketOptions& options)
-      : dialer_(to.get(), to.length), address_(std::move(address)), options_(options) {}
+      : dialer_(to), address_(std::move(address)), options_(options) {}
 
   int descriptor() const override { return dialer_.descriptor(); }
   Clock::time_point next() const override { return dialer_.next(); }

@@ -33,12 +33,10 @@ ucs_status_ptr_t close_by_force(ucp_ep_h endpoint);
 
 // While it lives, UCX logs nothing in this thread: attempts may fail, and the caller reports the
 // result.
-class QuietUcx {
+class QuietUcx : NotCopyable {
  public:
   QuietUcx();
   ~QuietUcx();
-  QuietUcx(const QuietUcx&) = delete;
-  QuietUcx& operator=(const QuietUcx&) = delete;
 };
 
 }  // namespace memspan::ucx

@@ -15,7 +15,7 @@ constexpr const char* kModuleFile = "libmemspan_ucx.so";
 
 // UCX's constructor installs handlers of SIGSEGV, SIGHUP and others. This restores the program's
 // and ours, unless the user sets UCX_HANDLE_ERRORS.
-class KeptSignalHandlers {
+class KeptSignalHandlers : NotCopyable {
  public:
   KeptSignalHandlers() {
     for (int signal = 1; signal < kEnd; ++signal)
@@ -31,8 +31,6 @@ class KeptSignalHandlers {
         ::sigaction(signal, &before, nullptr);
     }
   }
-  KeptSignalHandlers(const KeptSignalHandlers&) = delete;
-  KeptSignalHandlers& operator=(const KeptSignalHandlers&) = delete;
 
  private:
   static constexpr int kEnd = 32;  // real-time signals are not errors

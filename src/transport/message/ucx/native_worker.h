@@ -23,13 +23,11 @@
 namespace memspan::ucx {
 
 // Thread-safe. Outlives the pieces of memory that it opened.
-class NativeWorker final : public NativeAccess {
+class NativeWorker final : public NativeAccess, NotCopyable {
  public:
   // `streams`: the descriptor of the carrier's other worker.
   explicit NativeWorker(int streams);
   ~NativeWorker() override;
-  NativeWorker(const NativeWorker&) = delete;
-  NativeWorker& operator=(const NativeWorker&) = delete;
 
   // For both: an epoll, which the engine watches.
   int descriptor() const { return gate_.get(); }

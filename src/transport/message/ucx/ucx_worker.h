@@ -12,13 +12,11 @@
 namespace memspan::ucx {
 
 // One thread at a time. Shared by a carrier, its listener and its streams.
-class Worker final : public ChannelWorker {
+class Worker final : public ChannelWorker, NotCopyable {
  public:
   static Result<std::shared_ptr<Worker>> create(const UcxOptions& options);
   // Waits, for a bounded time, until the peers have received all.
   ~Worker() override;
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
 
   // Readable when there is work, after prepare_sleep() has returned true.
   int descriptor() const { return descriptor_; }
