@@ -26,24 +26,24 @@ Status check_word(const RemotePlace& place, std::uint8_t width) {
 // Collects frames of puts and posts many at a time.
 class PutBatch {
  public:
-  PutBatch(Requester& requester, const OperationContext& context)
-      : requester_(requester), context_(context), deadline_(context.deadline()) {}
+  PutBatch(Requester& requester, NativePath& native, const OperationContext& context)
+      : requester_(requester), native_(native), context_(context), deadline_(context.deadline()) {}
 
-  Status add(const RemotePlace& to, const void* from, std::size_t bytes) {
-    const auto* rest = static_cast<const std::byte*>(from);
-    for (std::uint64_t offset = to.offset; bytes > 0;) {
-      const auto piece = static_cast<std::uint32_t>(std::min<std::size_t>(bytes, kMostPayload));
+  // Returns how many bytes, from the first one, were moved without frames.
+  Result<std::size_t> add(const RemotePlace& to, const std::byte* from, std::size_t bytes) {
+    MEMSPAN_PASS_ASSIGN(const std::size_t moved, native_.put(context_, to, from, bytes));
+    for (std::size_t done = moved; done < bytes;) {
+      const auto piece =
+          static_cast<std::uint32_t>(std::min<std::size_t>(bytes - done, kMostPayload));
       MEMSPAN_PASS(add({{.type = FrameType::kPut,
                          .payload = piece,
                          .tag = context_.id(),
                          .region = to.region.id,
-                         .offset = offset},
-                        rest}));
-      offset += piece;
-      rest += piece;
-      bytes -= piece;
+                         .offset = to.offset + done},
+                        from + done}));
+      done += piece;
     }
-    return Status::ok();
+    return moved;
   }
   Status add(const OutFrame& frame) {
     if (count_ == frames_.size()) MEMSPAN_PASS(post());
@@ -59,6 +59,7 @@ class PutBatch {
 
  private:
   Requester& requester_;
+  NativePath& native_;
   const OperationContext& context_;
   const Deadline deadline_;
   std::array<OutFrame, 16> frames_;
@@ -94,17 +95,6 @@ Result<OutFrame> message_frame(const MessageTag& tag, std::span<const std::byte>
                   bytes.data()};
 }
 
-Status MessageLink::put(OperationContext& context, const RemotePlace& to, const void* from,
-                        std::size_t bytes) {
-  MEMSPAN_PASS(check("a put", to, bytes));
-  context.use(*this);
-  MEMSPAN_PASS_ASSIGN(const std::size_t done, native_.put(context, to, from, bytes));
-  PutBatch batch(requester_, context);
-  MEMSPAN_PASS(batch.add({to.region, to.offset + done}, static_cast<const std::byte*>(from) + done,
-                         bytes - done));
-  return batch.post();
-}
-
 Result<std::uint64_t> MessageLink::ask(OperationContext& context, void* to, const RemotePlace& from,
                                        std::size_t bytes, Completion* completion,
                                        const Deadline& deadline) {
@@ -130,14 +120,20 @@ Result<std::uint64_t> MessageLink::ask(OperationContext& context, void* to, cons
   return last;
 }
 
-Status MessageLink::get(OperationContext& context, void* to, const RemotePlace& from,
-                        std::size_t bytes) {
-  MEMSPAN_PASS(check("a get", from, bytes));
-  MEMSPAN_PASS_ASSIGN(const std::size_t done, native_.get(context, to, from, bytes));
-  if (bytes != 0 && done == bytes) return Status::ok();
-  const MovePiece rest{static_cast<std::byte*>(to) + done, &from.region, from.offset + done,
-                       bytes - done};
-  return get_pieces(context, {&rest, 1});
+Status MessageLink::move(OperationContext& context, MoveDirection direction,
+                         std::span<const MovePiece> pieces) {
+  const bool is_put = direction == MoveDirection::kPut;
+  for (const MovePiece& piece : pieces)
+    MEMSPAN_PASS(check(is_put ? "a put" : "a get", {*piece.region, piece.offset}, piece.bytes));
+  return is_put ? put_pieces(context, pieces) : get_pieces(context, pieces);
+}
+
+Status MessageLink::put_pieces(OperationContext& context, std::span<const MovePiece> pieces) {
+  context.use(*this);
+  PutBatch batch(requester_, native_, context);
+  for (const MovePiece& piece : pieces)
+    MEMSPAN_PASS(batch.add({*piece.region, piece.offset}, piece.local, piece.bytes).status());
+  return batch.post();
 }
 
 Status MessageLink::get_pieces(OperationContext& context, std::span<const MovePiece> pieces) {
@@ -145,10 +141,17 @@ Status MessageLink::get_pieces(OperationContext& context, std::span<const MovePi
   Completion completion;
   std::uint64_t last = 0;
   for (const MovePiece& piece : pieces) {
+    const RemotePlace from{*piece.region, piece.offset};
+    const Result<std::size_t> done = native_.get(context, piece.local, from, piece.bytes);
     const Turn turn(requester_.engine);
+    if (!done.is_ok()) {
+      // Answers to earlier pieces would write to the caller's memory.
+      requester_.abandon(&completion);
+      return done.status();
+    }
     MEMSPAN_PASS_ASSIGN(const std::uint64_t asked,
-                        ask(context, piece.local, {*piece.region, piece.offset}, piece.bytes,
-                            &completion, deadline));
+                        ask(context, piece.local + *done, {from.region, from.offset + *done},
+                            piece.bytes - *done, &completion, deadline));
     last = std::max(last, asked);
   }
   const Turn turn(requester_.engine);
@@ -174,29 +177,13 @@ Status MessageLink::put_signal(OperationContext& context, const RemotePlace& to,
   if (bytes != 0) MEMSPAN_PASS(check("a put", to, bytes));
   context.use(*this);
   const AtomicKind kind = op == SignalOp::kSet ? AtomicKind::kSet : AtomicKind::kAdd;
-  MEMSPAN_PASS_ASSIGN(const std::size_t done, native_.put(context, to, from, bytes));
-  PutBatch batch(requester_, context);
-  MEMSPAN_PASS(batch.add({to.region, to.offset + done}, static_cast<const std::byte*>(from) + done,
-                         bytes - done));
+  PutBatch batch(requester_, native_, context);
+  MEMSPAN_PASS_ASSIGN(const std::size_t done,
+                      batch.add(to, static_cast<const std::byte*>(from), bytes));
   MEMSPAN_PASS(batch.add({atomic_frame(context, {kind, sizeof value, value}, signal,
                                        done < bytes ? kAfterPut : std::uint8_t{0}),
                           nullptr}));
   return batch.post();
-}
-
-Status MessageLink::move(OperationContext& context, MoveDirection direction,
-                         std::span<const MovePiece> pieces) {
-  for (const MovePiece& piece : pieces)
-    MEMSPAN_PASS(check(direction == MoveDirection::kPut ? "a put" : "a get",
-                       {*piece.region, piece.offset}, piece.bytes));
-  if (direction == MoveDirection::kPut) {
-    context.use(*this);
-    PutBatch batch(requester_, context);
-    for (const MovePiece& piece : pieces)
-      MEMSPAN_PASS(batch.add({*piece.region, piece.offset}, piece.local, piece.bytes));
-    return batch.post();
-  }
-  return get_pieces(context, pieces);
 }
 
 Status MessageLink::atomic(OperationContext& context, const AtomicOp& op, const RemotePlace& at,

@@ -29,10 +29,6 @@ class MessageLink final : public Link {
   MessageLink(MessageCore& core, const PeerAddress& address)
       : requester_(core, address), native_(requester_, core.services.native) {}
 
-  Status put(OperationContext& context, const RemotePlace& to, const void* from,
-             std::size_t bytes) override;
-  Status get(OperationContext& context, void* to, const RemotePlace& from,
-             std::size_t bytes) override;
   Status get_nbi(OperationContext& context, void* to, const RemotePlace& from,
                  std::size_t bytes) override;
   Status put_signal(OperationContext& context, const RemotePlace& to, const void* from,
@@ -42,8 +38,6 @@ class MessageLink final : public Link {
               std::span<const MovePiece> pieces) override;
   Status atomic(OperationContext& context, const AtomicOp& op, const RemotePlace& at,
                 std::uint64_t* fetched) override;
-  // A connection keeps order.
-  Status fence(OperationContext&) override { return Status::ok(); }
   std::uint64_t start_quiet(OperationContext& context) override;
   Status finish_quiet(OperationContext& context, std::uint64_t ticket) override;
   Status send(const MessageTag& tag, std::span<const std::byte> bytes,
@@ -61,6 +55,7 @@ class MessageLink final : public Link {
   Result<std::uint64_t> ask(OperationContext& context, void* to, const RemotePlace& from,
                             std::size_t bytes, Completion* completion, const Deadline& deadline)
       MEMSPAN_REQUIRES(requester_.engine.turn);
+  Status put_pieces(OperationContext& context, std::span<const MovePiece> pieces);
   Status get_pieces(OperationContext& context, std::span<const MovePiece> pieces);
 
   Requester requester_;
