@@ -17,8 +17,8 @@ constexpr std::size_t kMostAtOnce = std::size_t{1} << 20;
 // Messages that wait for their handlers.
 constexpr std::size_t kMostUndelivered = std::size_t{16} << 20;
 
-constexpr OutFrame kBeat{{.type = FrameType::kBeat, .region = {}}, nullptr};
-constexpr OutFrame kAlive{{.type = FrameType::kAlive, .region = {}}, nullptr};
+constexpr OutFrame kBeat{{.type = FrameType::kBeat}, nullptr};
+constexpr OutFrame kAlive{{.type = FrameType::kAlive}, nullptr};
 
 Status ended() {
   return {Code::kPeerLost, "the connection was cut"};

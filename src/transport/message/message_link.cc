@@ -89,7 +89,6 @@ Result<OutFrame> message_frame(const MessageTag& tag, std::span<const std::byte>
   return OutFrame{{.type = FrameType::kMessage,
                    .payload = static_cast<std::uint32_t>(bytes.size()),
                    .tag = tag.kind,
-                   .region = {},
                    .operand = tag.id,
                    .compare = tag.sequence},
                   bytes.data()};

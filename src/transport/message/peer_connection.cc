@@ -13,7 +13,7 @@ namespace {
 constexpr auto kGreetingTime = std::chrono::seconds(10);
 
 OutFrame frame_of(FrameType type, std::uint8_t flags = 0) {
-  return {{.type = type, .flags = flags, .region = {}}, nullptr};
+  return {{.type = type, .flags = flags}, nullptr};
 }
 
 }  // namespace
@@ -123,7 +123,7 @@ Status PeerConnection::open() {
 
 void PeerConnection::on_stranger(const Status& why) {
   [[maybe_unused]] const Status told =
-      side_.refuse({.type = FrameType::kHello, .region = {}}, {Refusal::kHello, why.message()});
+      side_.refuse({.type = FrameType::kHello}, {Refusal::kHello, why.message()});
 }
 
 // ---- frames

@@ -66,7 +66,7 @@ struct Frame {
   std::uint8_t flags = 0;
   std::uint32_t payload = 0;
   std::uint64_t tag = 0;
-  RegionId region;
+  RegionId region = {};
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
   std::uint64_t operand = 0;

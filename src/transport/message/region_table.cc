@@ -56,14 +56,15 @@ PinnedMemory RegionTable::pin(RegionId id, std::uint64_t offset, std::uint64_t b
                                         offset, id.number, entry.bytes)}};
   ++entry.pins;
   begin_access_for_peer();
-  return {entry.base + offset, std::nullopt, entry.bytes - offset, entry.lasts, entry.device};
+  return {entry.base + offset, std::nullopt, entry.bytes - offset,
+          entry.lasts,         entry.device, {this, Unpin{id}}};
 }
 
-void RegionTable::unpin(RegionId id) {
+void Unpin::operator()(RegionTable* table) const {
   end_access_for_peer();
-  MutexLock lock(mutex_);
-  Entry& entry = entries_[id.number];
-  if (--entry.pins == 0 && !entry.is_there) unpinned_.notify_all();
+  MutexLock lock(table->mutex_);
+  RegionTable::Entry& entry = table->entries_[id.number];
+  if (--entry.pins == 0 && !entry.is_there) table->unpinned_.notify_all();
 }
 
 }  // namespace memspan

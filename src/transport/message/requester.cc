@@ -21,7 +21,7 @@ FrameType answer_to(FrameType request) {
   return request == FrameType::kKey ? FrameType::kKeyed : FrameType::kFlushed;
 }
 
-constexpr Frame kFlush{.type = FrameType::kFlush, .region = {}};
+constexpr Frame kFlush{.type = FrameType::kFlush};
 
 }  // namespace
 
