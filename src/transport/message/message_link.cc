@@ -30,8 +30,9 @@ class PutBatch {
       : requester_(requester), native_(native), context_(context), deadline_(context.deadline()) {}
 
   // Returns how many bytes, from the first one, were moved without frames.
-  Result<std::size_t> add(const RemotePlace& to, const std::byte* from, std::size_t bytes) {
-    MEMSPAN_PASS_ASSIGN(const std::size_t moved, native_.put(context_, to, from, bytes));
+  Result<std::size_t> add(const RemotePlace& to, std::byte* from, std::size_t bytes) {
+    MEMSPAN_PASS_ASSIGN(const std::size_t moved,
+                        native_.move(context_, MoveDirection::kPut, from, to, bytes));
     for (std::size_t done = moved; done < bytes;) {
       const auto piece =
           static_cast<std::uint32_t>(std::min<std::size_t>(bytes - done, kMostPayload));
@@ -141,7 +142,8 @@ Status MessageLink::get_pieces(OperationContext& context, std::span<const MovePi
   std::uint64_t last = 0;
   for (const MovePiece& piece : pieces) {
     const RemotePlace from{*piece.region, piece.offset};
-    const Result<std::size_t> done = native_.get(context, piece.local, from, piece.bytes);
+    const Result<std::size_t> done =
+        native_.move(context, MoveDirection::kGet, piece.local, from, piece.bytes);
     const Turn turn(requester_.engine);
     if (!done.is_ok()) {
       // Answers to earlier pieces would write to the caller's memory.
@@ -162,10 +164,12 @@ Status MessageLink::get_nbi(OperationContext& context, void* to, const RemotePla
                             std::size_t bytes) {
   MEMSPAN_PASS(check("a get", from, bytes));
   context.use(*this);
-  MEMSPAN_PASS_ASSIGN(const std::size_t done, native_.get(context, to, from, bytes));
+  auto* const local = static_cast<std::byte*>(to);
+  MEMSPAN_PASS_ASSIGN(const std::size_t done,
+                      native_.move(context, MoveDirection::kGet, local, from, bytes));
   const Turn turn(requester_.engine);
-  return ask(context, static_cast<std::byte*>(to) + done, {from.region, from.offset + done},
-             bytes - done, nullptr, context.deadline())
+  return ask(context, local + done, {from.region, from.offset + done}, bytes - done, nullptr,
+             context.deadline())
       .status();
 }
 
@@ -178,7 +182,7 @@ Status MessageLink::put_signal(OperationContext& context, const RemotePlace& to,
   const AtomicKind kind = op == SignalOp::kSet ? AtomicKind::kSet : AtomicKind::kAdd;
   PutBatch batch(requester_, native_, context);
   MEMSPAN_PASS_ASSIGN(const std::size_t done,
-                      batch.add(to, static_cast<const std::byte*>(from), bytes));
+                      batch.add(to, static_cast<std::byte*>(const_cast<void*>(from)), bytes));
   MEMSPAN_PASS(batch.add({atomic_frame(context, {kind, sizeof value, value}, signal,
                                        done < bytes ? kAfterPut : std::uint8_t{0}),
                           nullptr}));

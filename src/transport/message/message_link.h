@@ -16,8 +16,7 @@ namespace memspan {
 class NativePath {
  public:
   NativePath(Requester&, NativeAccess*) {}
-  Result<std::size_t> put(auto&&...) { return std::size_t{0}; }
-  Result<std::size_t> get(auto&&...) { return std::size_t{0}; }
+  Result<std::size_t> move(auto&&...) { return std::size_t{0}; }
 };
 #endif
 

@@ -24,35 +24,11 @@ bool NativePath::is_mapped(const RemotePlace& place, std::size_t bytes) {
   return true;
 }
 
-Result<std::size_t> NativePath::put(const OperationContext& context, const RemotePlace& to,
-                                    const void* from, std::size_t bytes) {
-  if (bytes < kNativeFrom) return std::size_t{0};
-  const auto* source = static_cast<const std::byte*>(from);
-  auto moved = move(
-      context, to, bytes,
-      [&](NativeMemory& memory, std::uint64_t offset, std::size_t done, std::size_t count,
-          const GiveUp& give_up) { return memory.put(offset, source + done, count, give_up); });
-  if (moved.is_ok() && *moved > 0)
-    requester_.core.native_puts.fetch_add(1, std::memory_order_relaxed);
-  return moved;
-}
-
-Result<std::size_t> NativePath::get(const OperationContext& context, void* to,
-                                    const RemotePlace& from, std::size_t bytes) {
-  if (bytes < kNativeFrom && !is_mapped(from, bytes)) return std::size_t{0};
-  auto* target = static_cast<std::byte*>(to);
-  auto moved = move(
-      context, from, bytes,
-      [&](NativeMemory& memory, std::uint64_t offset, std::size_t done, std::size_t count,
-          const GiveUp& give_up) { return memory.get(target + done, offset, count, give_up); });
-  if (moved.is_ok() && *moved > 0)
-    requester_.core.native_gets.fetch_add(1, std::memory_order_relaxed);
-  return moved;
-}
-
-template <typename Move>
-Result<std::size_t> NativePath::move(const OperationContext& context, const RemotePlace& place,
-                                     std::size_t bytes, Move move_piece) {
+Result<std::size_t> NativePath::move(const OperationContext& context, MoveDirection direction,
+                                     std::byte* local, const RemotePlace& place,
+                                     std::size_t bytes) {
+  const bool is_put = direction == MoveDirection::kPut;
+  if (bytes < kNativeFrom && (is_put || !is_mapped(place, bytes))) return std::size_t{0};
   if (!is_on(place.region)) return std::size_t{0};
   const Deadline deadline = context.deadline();
   const GiveUp give_up = [&]() -> Status {
@@ -73,7 +49,7 @@ Result<std::size_t> NativePath::move(const OperationContext& context, const Remo
       MEMSPAN_PASS(requester_.settle(deadline));
     }
     requester_.engine.rest_progress();  // this thread may wait
-    const Status moved = move_piece(*memory, offset - begin, done, count, give_up);
+    const Status moved = memory->move(direction, local + done, offset - begin, count, give_up);
     if (!moved.is_ok()) is_off_.store(true, std::memory_order_relaxed);
     // Messages move the rest, or the caller gets the reason.
     if (moved.code() == Code::kUnavailable) {
@@ -86,6 +62,9 @@ Result<std::size_t> NativePath::move(const OperationContext& context, const Remo
     MEMSPAN_PASS(lost());
     done += count;
   }
+  MessageCore& core = requester_.core;
+  if (done > 0)
+    (is_put ? core.native_puts : core.native_gets).fetch_add(1, std::memory_order_relaxed);
   return done;
 }
 

@@ -28,10 +28,8 @@ class NativePath {
 
   // Returns how many bytes, from the first one, were moved; messages move the rest. kTimeout,
   // kPeerLost and interrupts as in Link.
-  Result<std::size_t> put(const OperationContext& context, const RemotePlace& to, const void* from,
-                          std::size_t bytes);
-  Result<std::size_t> get(const OperationContext& context, void* to, const RemotePlace& from,
-                          std::size_t bytes);
+  Result<std::size_t> move(const OperationContext& context, MoveDirection direction,
+                           std::byte* local, const RemotePlace& place, std::size_t bytes);
 
  private:
   using Window = std::shared_ptr<NativeMemory>;  // shared by the table and calls
@@ -46,9 +44,6 @@ class NativePath {
   }
   bool is_on(const RemoteRegion& region) const;
   bool is_mapped(const RemotePlace& place, std::size_t bytes);
-  template <typename Move>
-  Result<std::size_t> move(const OperationContext& context, const RemotePlace& place,
-                           std::size_t bytes, Move move_piece);
   // Null: use messages.
   Result<Window> window(const RemoteRegion& region, std::uint64_t begin, const Deadline& deadline);
   Result<Window> ask(const RemoteRegion& region, std::uint64_t begin, const Deadline& deadline);

@@ -49,12 +49,10 @@ class RegionTable {
  private:
   friend struct Unpin;
   struct Entry {
-    std::byte* base = nullptr;
-    std::uint64_t bytes = 0;
+    LocalRegion region;
     std::uint32_t generation = 0;
-    std::uint32_t pins = 0;
-    bool lasts = false;
     Device* device = nullptr;
+    std::uint32_t pins = 0;
     bool is_there = false;  // false: the number is free for the next generation
   };
   Mutex mutex_;

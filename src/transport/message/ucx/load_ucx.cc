@@ -13,36 +13,28 @@ namespace {
 
 constexpr const char* kModuleFile = "libmemspan_ucx.so";
 
+constexpr int kSignals = 32;  // real-time signals are not errors
+
 // UCX's constructor installs handlers of SIGSEGV, SIGHUP and others. This restores the program's
 // and ours, unless the user sets UCX_HANDLE_ERRORS.
-class KeptSignalHandlers {
- public:
-  KeptSignalHandlers() {
-    for (int signal = 1; signal < kEnd; ++signal)
-      ::sigaction(signal, nullptr, &before_[static_cast<std::size_t>(signal)]);
+Result<void*> load_with_our_signal_handlers() {
+  std::array<struct sigaction, kSignals> before{};
+  for (int signal = 1; signal < kSignals; ++signal)
+    ::sigaction(signal, nullptr, &before[static_cast<std::size_t>(signal)]);
+  Result<void*> found = load_module(kModuleFile, kUcxModuleEntry);
+  if (environment("UCX_HANDLE_ERRORS")) return found;
+  for (int signal = 1; signal < kSignals; ++signal) {
+    struct sigaction now = {};
+    const struct sigaction& kept = before[static_cast<std::size_t>(signal)];
+    // A union: both kinds of handlers share it.
+    if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != kept.sa_handler)
+      ::sigaction(signal, &kept, nullptr);
   }
-  ~KeptSignalHandlers() {
-    if (environment("UCX_HANDLE_ERRORS")) return;
-    for (int signal = 1; signal < kEnd; ++signal) {
-      struct sigaction now = {};
-      const struct sigaction& before = before_[static_cast<std::size_t>(signal)];
-      // A union: both kinds of handlers share it.
-      if (::sigaction(signal, nullptr, &now) == 0 && now.sa_handler != before.sa_handler)
-        ::sigaction(signal, &before, nullptr);
-    }
-  }
-  KeptSignalHandlers(const KeptSignalHandlers&) = delete;
-  KeptSignalHandlers& operator=(const KeptSignalHandlers&) = delete;
-
- private:
-  static constexpr int kEnd = 32;  // real-time signals are not errors
-  std::array<struct sigaction, kEnd> before_{};
-};
+  return found;
+}
 
 Result<const UcxModule*> load() {
-  const KeptSignalHandlers kept;
-  MEMSPAN_TRY_ASSIGN(void* const found, load_module(kModuleFile, kUcxModuleEntry),
-                     "the carrier ucx");
+  MEMSPAN_TRY_ASSIGN(void* const found, load_with_our_signal_handlers(), "the carrier ucx");
   const UcxModule* module = reinterpret_cast<UcxModuleEntry>(found)();
   if (std::string_view(module->version) != MEMSPAN_VERSION)
     return Status(Code::kNotSupported,

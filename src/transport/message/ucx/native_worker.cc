@@ -76,22 +76,8 @@ class NativeWorker::Piece final : public NativeMemory {
     if (endpoint_.handle != nullptr) ucp_rkey_destroy(key_);
   }
 
-  Status put(std::uint64_t offset, const void* from, std::size_t bytes,
-             const GiveUp& give_up) override {
-    return worker_.run(endpoint_, give_up, [&](ucp_ep_h handle) {
-      const ucp_request_param_t how{};
-      Requests requests{ucp_put_nbx(handle, from, bytes, base_ + offset, key_, &how)};
-      // The flush ends when the bytes are in the peer's memory.
-      if (!UCS_PTR_IS_ERR(requests[0])) requests[1] = ucp_ep_flush_nbx(handle, &how);
-      return requests;
-    });
-  }
-  Status get(void* to, std::uint64_t offset, std::size_t bytes, const GiveUp& give_up) override {
-    return worker_.run(endpoint_, give_up, [&](ucp_ep_h handle) {
-      const ucp_request_param_t how{};
-      return Requests{ucp_get_nbx(handle, to, bytes, base_ + offset, key_, &how)};
-    });
-  }
+  Status move(MoveDirection direction, std::byte* local, std::uint64_t offset, std::size_t bytes,
+              const GiveUp& give_up) override;
   bool is_mapped() const override { return is_mapped_; }
   std::string_view lane() const override { return lane_; }
 
@@ -236,20 +222,27 @@ Result<std::unique_ptr<NativeMemory>> NativeWorker::open(std::string_view key) {
       *this, *endpoint, opened, base, is_shared ? "shared memory" : network, is_shared));
 }
 
-// `begin` runs with the mutex held and returns the requests that it began.
-template <typename Begin>
-Status NativeWorker::run(Endpoint& endpoint, const GiveUp& give_up, Begin begin) {
-  if (is_foreign()) return {Code::kUnavailable, "this is another process"};
+Status NativeWorker::Piece::move(MoveDirection direction, std::byte* local, std::uint64_t offset,
+                                 std::size_t bytes, const GiveUp& give_up) {
+  if (worker_.is_foreign()) return {Code::kUnavailable, "this is another process"};
   Requests requests{};
   {
-    MutexLock lock(mutex_);
-    if (endpoint.handle == nullptr || !endpoint.failure.empty())
-      return {Code::kUnavailable, endpoint.failure};
-    requests = begin(endpoint.handle);
-    if (are_done(requests)) return collect(endpoint, requests);
-    close_gate();
+    MutexLock lock(worker_.mutex_);
+    ucp_ep_h const handle = endpoint_.handle;
+    if (handle == nullptr || !endpoint_.failure.empty())
+      return {Code::kUnavailable, endpoint_.failure};
+    const ucp_request_param_t how{};
+    if (direction == MoveDirection::kGet)
+      requests[0] = ucp_get_nbx(handle, local, bytes, base_ + offset, key_, &how);
+    else
+      requests[0] = ucp_put_nbx(handle, local, bytes, base_ + offset, key_, &how);
+    // The flush of a put ends when the bytes are in the peer's memory.
+    if (direction == MoveDirection::kPut && !UCS_PTR_IS_ERR(requests[0]))
+      requests[1] = ucp_ep_flush_nbx(handle, &how);
+    if (worker_.are_done(requests)) return worker_.collect(endpoint_, requests);
+    worker_.close_gate();
   }
-  return finish(endpoint, requests, give_up);
+  return worker_.finish(endpoint_, requests, give_up);
 }
 
 bool NativeWorker::are_done(const Requests& requests) {

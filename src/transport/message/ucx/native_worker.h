@@ -64,8 +64,6 @@ class NativeWorker final : public NativeAccess {
   Status start() MEMSPAN_REQUIRES(mutex_);
   static void on_failure(void* endpoint, ucp_ep_h handle, ucs_status_t status);
   Result<Endpoint*> connect(const std::string& address) MEMSPAN_REQUIRES(mutex_);
-  template <typename Begin>
-  Status run(Endpoint& endpoint, const GiveUp& give_up, Begin begin) MEMSPAN_EXCLUDES(mutex_);
   Status finish(Endpoint& endpoint, Requests requests, const GiveUp& give_up)
       MEMSPAN_EXCLUDES(mutex_);
   void end_early(Endpoint& endpoint, const Requests& requests) MEMSPAN_EXCLUDES(mutex_);
