@@ -31,19 +31,14 @@ void MessageCore::forget_requester(int number, const Requester* one) {
   if (found != end) requesters.erase(found);
 }
 
-void MessageCore::tell_lost(int peer, const Status& why) {
+void MessageCore::tell_end(int peer, const Status& why, LinkState end) {
   if (ends.load(std::memory_order_acquire)) return;
-  peers_lost.fetch_add(1, std::memory_order_relaxed);
-  deliveries.add_call([this, peer, why] {
-    if (options.handlers.on_peer_lost) options.handlers.on_peer_lost(peer, why);
-  });
-  run_handlers_soon();
-}
-
-void MessageCore::tell_left(int peer) {
-  if (ends.load(std::memory_order_acquire)) return;
-  deliveries.add_call([this, peer] {
-    if (options.handlers.on_peer_left) options.handlers.on_peer_left(peer);
+  const bool has_left = end == LinkState::kLeft;
+  if (!has_left) peers_lost.fetch_add(1, std::memory_order_relaxed);
+  deliveries.add_call([this, peer, why, has_left] {
+    const MessageHandlers& handlers = options.handlers;
+    if (has_left && handlers.on_peer_left) handlers.on_peer_left(peer);
+    if (!has_left && handlers.on_peer_lost) handlers.on_peer_lost(peer, why);
   });
   run_handlers_soon();
 }
@@ -126,7 +121,9 @@ Status MessageCore::post(int peer, const OutFrame& out) {
         (found == nullptr || !found->has_requester()))
       found = one.get();
   if (found == nullptr) return {Code::kPeerLost, "it has no connection to this process"};
-  return found->post(out);
+  Status sent = found->connection().submit_control(out);
+  if (!sent.is_ok()) found->on_end(sent);
+  return sent;
 }
 
 void MessageCore::lose(int peer, const Status& why) {

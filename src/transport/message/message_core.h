@@ -3,6 +3,8 @@
 // It accepts those that peers make.
 #pragma once
 
+#include <set>
+
 #include "transport/message/deliveries.h"
 #include "transport/message/owner_side.h"
 
@@ -21,7 +23,6 @@ class MessageCore final : public Source {
   MessageOptions options;
   const SipKey secret;  // of this process as an owner
   OwnerServices services;
-  NonceLog nonces;
   std::atomic<std::uint64_t> connections_made{0};
   std::atomic<std::uint64_t> peers_lost{0};
   std::atomic<std::uint64_t> native_puts{0};
@@ -34,14 +35,14 @@ class MessageCore final : public Source {
   void call_at(Clock::time_point when, std::function<void()> call);
 
   // The rest requires the turn.
+  std::set<Nonce> nonces;                     // of accepted greetings
   std::multimap<int, Requester*> requesters;  // that have a link, by number
   // Peers that are no longer admitted. The set only grows: a number belongs to one peer forever.
   std::set<int> excluded;
 
   void forget_requester(int number, const Requester* one);
-  // Reports "PE 3 on host b: why" to the handler, unless the transport ends.
-  void tell_lost(int peer, const Status& why);
-  void tell_left(int peer);
+  // Reports "PE 3 on host b: why" or a goodbye to the handler, unless the transport ends.
+  void tell_end(int peer, const Status& why, LinkState end);
   void run_handlers_soon();
 
   // The engine watches for connections from now on.

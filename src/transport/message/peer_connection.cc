@@ -92,7 +92,7 @@ Status PeerConnection::greet(const Frame& frame) {
 
 // Ok, or kAuth.
 Status PeerConnection::admit(const Hello& hello) {
-  if (!core_.nonces.add(hello.nonce))
+  if (!core_.nonces.insert(hello.nonce).second)
     return {Code::kAuth, "it repeats the greeting of another connection"};
   if (core_.excluded.contains(hello.peer)) return {Code::kAuth, "it is not a member any more"};
   if (hello.protocol == kProtocolVersion) return Status::ok();
@@ -208,12 +208,6 @@ bool PeerConnection::is_delivered() {
   return backlog_->count.load() == 0;  // handled just now
 }
 
-Status PeerConnection::post(const OutFrame& out) {
-  Status sent = connection_->submit_control(out);
-  if (!sent.is_ok()) on_end(sent);
-  return sent;
-}
-
 void PeerConnection::carry(Requester& requester) {
   requester_ = &requester;
   connection_->expect_life();
@@ -257,7 +251,8 @@ void PeerConnection::on_end(const Status& why) {
   else if (requester_ != nullptr)
     requester_->on_end(why, peer_leaves_ && is_cut ? LinkState::kLeft : LinkState::kLost);
   else if (peer_asks_)
-    core_.tell_lost(peer_, {Code::kPeerLost, fmt::format("{}: {}", name_, why.message())});
+    core_.tell_end(peer_, {Code::kPeerLost, fmt::format("{}: {}", name_, why.message())},
+                   LinkState::kLost);
   core_.forget(*this);
 }
 

@@ -48,8 +48,6 @@ class PeerConnection final : public ConnectionOwner, public AnswerSink {
   // This process ends.
   void leave();
   void close() { connection_->close(); }
-  // Destroys this if it fails.
-  Status post(const OutFrame& out);
 
   // Destroys this.
   void on_end(const Status& why) override;

@@ -39,6 +39,8 @@ class UcxStream final : public ByteStream {
       : worker_(std::move(worker)), channel_(std::move(channel)) {}
   ~UcxStream() override { cut(); }
 
+  // Whether the peer has answered. kUnreachable: it never will.
+  Result<bool> is_open() { return worker_->opens(*channel_); }
   int descriptor() const override { return -1; }
   void on_change(const std::function<void()>& call) override { channel_->on_change(call); }
   bool has_buffered() const override { return channel_->is_readable(); }
@@ -53,23 +55,18 @@ class UcxStream final : public ByteStream {
 
 class UcxOpening final : public Opening {
  public:
-  UcxOpening(std::shared_ptr<Worker> worker, std::shared_ptr<Channel> channel, std::string address)
-      : worker_(std::move(worker)), channel_(std::move(channel)), address_(std::move(address)) {}
-  ~UcxOpening() override {
-    if (channel_ != nullptr) worker_->cut(*channel_);
-  }
+  UcxOpening(std::unique_ptr<UcxStream> stream, std::string address)
+      : stream_(std::move(stream)), address_(std::move(address)) {}
 
   int descriptor() const override { return -1; }
-  void on_change(const std::function<void()>& call) override { channel_->on_change(call); }
+  void on_change(const std::function<void()>& call) override { stream_->on_change(call); }
   Result<std::unique_ptr<ByteStream>> step() override {
-    MEMSPAN_TRY_ASSIGN(const bool is_open, worker_->opens(*channel_), address_);
-    if (!is_open) return std::unique_ptr<ByteStream>();
-    return std::unique_ptr<ByteStream>(std::make_unique<UcxStream>(worker_, std::move(channel_)));
+    MEMSPAN_TRY_ASSIGN(const bool is_open, stream_->is_open(), address_);
+    return std::unique_ptr<ByteStream>(is_open ? std::move(stream_) : nullptr);
   }
 
  private:
-  const std::shared_ptr<Worker> worker_;  // shared with the carrier and the streams
-  std::shared_ptr<Channel> channel_;      // shared with the worker; null: given to a stream
+  std::unique_ptr<UcxStream> stream_;
   const std::string address_;
 };
 
@@ -128,8 +125,8 @@ class UcxCarrier final : public Carrier {
     MEMSPAN_TRY_ASSIGN(const SocketAddress to,
                        SocketAddress::parse(host, static_cast<std::uint16_t>(port)), "connecting");
     MEMSPAN_TRY_ASSIGN(std::shared_ptr<Channel> channel, worker_->connect(to), address);
-    return std::unique_ptr<Opening>(
-        std::make_unique<UcxOpening>(worker_, std::move(channel), address));
+    return std::unique_ptr<Opening>(std::make_unique<UcxOpening>(
+        std::make_unique<UcxStream>(worker_, std::move(channel)), address));
   }
 
   NativeAccess* native() override {
