@@ -57,7 +57,7 @@ Result<std::unique_ptr<ExposedRegion>> MessageTransport::expose(const LocalRegio
 }
 
 std::unique_ptr<Link> MessageTransport::connect(const PeerAddress& peer) {
-  return std::make_unique<MessageLink>(*core_, peer);
+  return make_message_link(*core_, peer);
 }
 
 ProgressEngine& MessageTransport::engine() {
