@@ -3,35 +3,27 @@
 #include <fmt/format.h>
 
 #include "core/environment.h"
+#include "transport/message/ucx/native_worker.h"
 #include "transport/message/ucx/ucx_carrier.h"
 #include "transport/message/ucx/ucx_worker.h"
-#ifdef MEMSPAN_NATIVE_RMA
-#include "transport/message/ucx/native_worker.h"
-#endif
 
 namespace memspan {
 namespace {
 
-#ifdef MEMSPAN_NATIVE_RMA
-using Native = ucx::NativeWorker;
-#else
-// A build without one-sided access.
-class Native {
- public:
-  explicit Native(int descriptor) : descriptor_(descriptor) {}
-  int descriptor() const { return descriptor_; }
-  void progress() {}
-  NativeAccess* access() { return nullptr; }
-
- private:
-  const int descriptor_;
-};
-#endif
-
 using ucx::Channel;
+using ucx::NativeWorker;
 using ucx::Worker;
 
 constexpr std::string_view kPrefix = "ucx:";
+
+// Null in a build without one-sided access.
+std::shared_ptr<NativeWorker> native_beside([[maybe_unused]] const Worker& streams) {
+#ifdef MEMSPAN_NATIVE_RMA
+  return ucx::make_native_worker(streams.descriptor());
+#else
+  return nullptr;
+#endif
+}
 
 class UcxStream final : public ByteStream {
  public:
@@ -72,23 +64,26 @@ class UcxOpening final : public Opening {
 
 class UcxListener final : public Listener {
  public:
-  UcxListener(std::shared_ptr<Worker> worker, std::shared_ptr<Native> native, std::string address)
+  UcxListener(std::shared_ptr<Worker> worker, std::shared_ptr<NativeWorker> native,
+              std::string address)
       : worker_(std::move(worker)), native_(std::move(native)), address_(std::move(address)) {}
 
-  int descriptor() const override { return native_->descriptor(); }
+  int descriptor() const override {
+    return native_ == nullptr ? worker_->descriptor() : native_->descriptor();
+  }
   bool moves_streams() const override { return true; }
   bool prepare_sleep() override { return worker_->prepare_sleep(); }
   std::string address() const override { return address_; }
   std::unique_ptr<ByteStream> accept() override {
-    native_->progress();
+    if (native_ != nullptr) native_->progress();
     auto channel = worker_->accept();
     if (channel == nullptr) return nullptr;
     return std::make_unique<UcxStream>(worker_, std::move(channel));
   }
 
  private:
-  const std::shared_ptr<Worker> worker_;  // shared with the carrier and the streams
-  const std::shared_ptr<Native> native_;  // shared with the carrier
+  const std::shared_ptr<Worker> worker_;        // shared with the carrier and the streams
+  const std::shared_ptr<NativeWorker> native_;  // shared with the carrier
   const std::string address_;
 };
 
@@ -97,7 +92,7 @@ class UcxCarrier final : public Carrier {
   UcxCarrier(UcxOptions options, std::shared_ptr<Worker> worker)
       : options_(std::move(options)),
         worker_(std::move(worker)),
-        native_(std::make_shared<Native>(worker_->descriptor())) {}
+        native_(native_beside(*worker_)) {}
 
   std::string_view name() const override { return "ucx"; }
 
@@ -130,13 +125,13 @@ class UcxCarrier final : public Carrier {
   }
 
   NativeAccess* native() override {
-    return options_.is_native && options_.device.empty() ? native_->access() : nullptr;
+    return options_.is_native && options_.device.empty() ? native_.get() : nullptr;
   }
 
  private:
   const UcxOptions options_;
-  const std::shared_ptr<Worker> worker_;  // shared with the listener and the streams
-  const std::shared_ptr<Native> native_;  // shared with the listener
+  const std::shared_ptr<Worker> worker_;        // shared with the listener and the streams
+  const std::shared_ptr<NativeWorker> native_;  // shared with the listener
 };
 
 Result<std::unique_ptr<Carrier>> make(const UcxOptions& options) {
