@@ -131,17 +131,14 @@ Status DeviceLink::atomic(OperationContext& context, const AtomicOp& op, const R
   }
   if (!is_on_device(at)) return behind_->atomic(context, op, at, fetched);
   MEMSPAN_PASS(check_device_atomic(op, at));
-  std::uint64_t value = op.operand;
-  auto low = static_cast<std::uint32_t>(op.operand);
-  void* const here = op.width == sizeof low ? static_cast<void*>(&low) : &value;
-  // The word here is host memory.
+  // The word here is host memory. Both processors that we build for are little-endian.
+  std::uint64_t value = 0;
   Link& link = behind_ == nullptr ? *this : *behind_;
-  if (op.kind == AtomicKind::kSet) {
-    if (fetched != nullptr) *fetched = 0;
-    return link.put(context, at, here, op.width);
-  }
-  MEMSPAN_PASS(link.get(context, here, at, op.width));
-  if (fetched != nullptr) *fetched = op.width == sizeof low ? low : value;
+  if (op.kind == AtomicKind::kFetch)
+    MEMSPAN_PASS(link.get(context, &value, at, op.width));
+  else
+    MEMSPAN_PASS(link.put(context, at, &op.operand, op.width));
+  if (fetched != nullptr) *fetched = value;
   return Status::ok();
 }
 
