@@ -130,18 +130,11 @@ void PeerConnection::on_stranger(const Status& why) {
 
 bool PeerConnection::is_expected(FrameType type) const {
   const bool is_greeting = state_ == State::kGreeting;
-  switch (type) {
-    case FrameType::kHello:
-      return is_greeting && !is_made_;
-    case FrameType::kWelcome:
-    case FrameType::kYield:
-      return is_greeting && is_made_;
-    case FrameType::kBye:
-      return !is_greeting;
-    default:
-      if (is_greeting) return is_made_ && type == FrameType::kRefused;
-      return is_open() && (!is_answer(type) || requester_ != nullptr || asks_no_more_);
-  }
+  if (type == FrameType::kHello) return is_greeting && !is_made_;
+  if (type == FrameType::kWelcome || type == FrameType::kYield) return is_greeting && is_made_;
+  if (type == FrameType::kBye) return !is_greeting;
+  if (is_greeting) return is_made_ && type == FrameType::kRefused;
+  return is_open() && (!is_answer(type) || requester_ != nullptr || asks_no_more_);
 }
 
 Status PeerConnection::begin(const Frame& frame) {
