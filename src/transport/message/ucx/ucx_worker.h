@@ -17,6 +17,22 @@
 
 namespace memspan::ucx {
 
+// Packs the data of a BufferPool::Buffer.
+inline constexpr ucp_generic_dt_ops_t kPacks = {
+    .start_pack = [](void*, const void* buffer, std::size_t) { return const_cast<void*>(buffer); },
+    .start_unpack = [](void*, void* buffer, std::size_t) { return buffer; },
+    .packed_size =
+        [](void* buffer) { return static_cast<BufferPool::Buffer*>(buffer)->data.size(); },
+    .pack = [](void* buffer, std::size_t offset, void* to, std::size_t most) -> std::size_t {
+      const auto rest = static_cast<BufferPool::Buffer*>(buffer)->data.subspan(offset);
+      const std::size_t bytes = std::min(most, rest.size());
+      std::memcpy(to, rest.data(), bytes);
+      return bytes;
+    },
+    // UCX only sends it.
+    .unpack = [](void*, std::size_t, const void*, std::size_t) { return UCS_ERR_UNSUPPORTED; },
+    .finish = [](void*) {}};
+
 // One thread at a time. Shared by a carrier, its listener and its streams.
 class Worker final : public ChannelWorker {
  public:
@@ -205,22 +221,6 @@ class Worker final : public ChannelWorker {
   // then fails. It never chooses that for data which it packs by our functions, and no network has
   // it for so many bytes.
   static constexpr std::size_t kLeastContiguous = std::size_t{16} << 10;
-
-  static constexpr ucp_generic_dt_ops_t kPacks = {
-      .start_pack = [](void*, const void* buffer,
-                       std::size_t) { return const_cast<void*>(buffer); },
-      .start_unpack = [](void*, void* buffer, std::size_t) { return buffer; },
-      .packed_size =
-          [](void* buffer) { return static_cast<BufferPool::Buffer*>(buffer)->data.size(); },
-      .pack = [](void* buffer, std::size_t offset, void* to, std::size_t most) -> std::size_t {
-        const auto rest = static_cast<BufferPool::Buffer*>(buffer)->data.subspan(offset);
-        const std::size_t bytes = std::min(most, rest.size());
-        std::memcpy(to, rest.data(), bytes);
-        return bytes;
-      },
-      // UCX only sends it.
-      .unpack = [](void*, std::size_t, const void*, std::size_t) { return UCS_ERR_UNSUPPORTED; },
-      .finish = [](void*) {}};
 
   // A channel that was cut or has failed, and the closing of its endpoint, once it has begun.
   struct Closing {
