@@ -23,6 +23,7 @@ void Deliveries::add_call(std::function<void()> call) {
 }
 
 void Deliveries::add(One one) {
+  engine_->assert_turn();
   MutexLock lock(mutex_);
   if (has_ended_) {
     // Its connection, which added it, has not asked yet.
@@ -32,6 +33,7 @@ void Deliveries::add(One one) {
   bytes_.fetch_add(one.bytes.size(), std::memory_order_relaxed);
   all_.push_back(std::move(one));
   count_.store(all_.size(), std::memory_order_release);
+  engine_->request_after_turn();
 }
 
 void Deliveries::drop_messages(int peer) {

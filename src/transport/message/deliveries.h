@@ -24,6 +24,7 @@ class Deliveries {
   Deliveries(const MessageHandlers& handlers, const std::unique_ptr<Engine>& engine)
       : handlers_(handlers), engine_(engine) {}
 
+  // Both require the turn, and the engine calls run() soon.
   void add_message(int peer, const MessageTag& tag, Buffer bytes, std::shared_ptr<Backlog> backlog)
       MEMSPAN_EXCLUDES(mutex_);
   void add_call(std::function<void()> call) MEMSPAN_EXCLUDES(mutex_);

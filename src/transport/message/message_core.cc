@@ -40,12 +40,6 @@ void MessageCore::tell_end(int peer, const Status& why, LinkState end) {
     if (has_left && handlers.on_peer_left) handlers.on_peer_left(peer);
     if (!has_left && handlers.on_peer_lost) handlers.on_peer_lost(peer, why);
   });
-  run_handlers_soon();
-}
-
-void MessageCore::run_handlers_soon() {
-  engine->assert_turn();
-  engine->request_after_turn();
 }
 
 Status MessageCore::listen(std::unique_ptr<Listener> listener) {
@@ -65,10 +59,8 @@ Status MessageCore::listen(std::unique_ptr<Listener> listener) {
 void MessageCore::on_ready(std::uint32_t) {
   accept();
   const auto later = calls_.upper_bound(Clock::now());
-  if (later == calls_.begin()) return;
   for (auto due = calls_.begin(); due != later; ++due) deliveries.add_call(std::move(due->second));
   calls_.erase(calls_.begin(), later);
-  run_handlers_soon();
 }
 
 bool MessageCore::look() {

@@ -43,7 +43,6 @@ class MessageCore final : public Source {
   void forget_requester(int number, const Requester* one);
   // Reports "PE 3 on host b: why" or a goodbye to the handler, unless the transport ends.
   void tell_end(int peer, const Status& why, LinkState end);
-  void run_handlers_soon();
 
   // The engine watches for connections from now on.
   Status listen(std::unique_ptr<Listener> listener);

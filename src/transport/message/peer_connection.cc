@@ -100,7 +100,6 @@ Status PeerConnection::admit(const Hello& hello) {
                                       ": processes of a job must have the same version",
                                       hello.name, hello.version, core_.options.name);
   core_.deliveries.add_call([why] { log_line(LogLevel::kWarn, why); });
-  core_.run_handlers_soon();
   return {Code::kAuth, why};
 }
 
@@ -192,7 +191,6 @@ Status PeerConnection::answer(const Frame& frame, std::span<const std::byte> pay
 
 void PeerConnection::deliver(const MessageTag& tag, Buffer bytes) {
   core_.deliveries.add_message(peer_, tag, std::move(bytes), backlog_);
-  core_.run_handlers_soon();
 }
 
 bool PeerConnection::is_delivered() {
