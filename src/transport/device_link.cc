@@ -102,12 +102,6 @@ Status DeviceLink::move_mapped(MoveDirection direction, const MovePiece& piece) 
   return Status::ok();
 }
 
-Status DeviceLink::get_nbi(OperationContext& context, void* to, const RemotePlace& from,
-                           std::size_t bytes) {
-  return behind_ == nullptr || is_device(to) ? get(context, to, from, bytes)
-                                             : behind_->get_nbi(context, to, from, bytes);
-}
-
 Status DeviceLink::put_signal(OperationContext& context, const RemotePlace& to, const void* from,
                               std::size_t bytes, const RemotePlace& signal, std::uint64_t value,
                               SignalOp op) {

@@ -30,8 +30,6 @@ class DeviceLink final : public Link {
 
   Status move(OperationContext& context, MoveDirection direction,
               std::span<const MovePiece> pieces) override;
-  Status get_nbi(OperationContext& context, void* to, const RemotePlace& from,
-                 std::size_t bytes) override;
   Status put_signal(OperationContext& context, const RemotePlace& to, const void* from,
                     std::size_t bytes, const RemotePlace& signal, std::uint64_t value,
                     SignalOp op) override;

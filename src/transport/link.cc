@@ -91,12 +91,6 @@ void OperationContext::use(Link& link) {
   used_.push_back({&link, 1});
 }
 
-void OperationContext::forget(const Use& use) {
-  MutexLock lock(mutex_);
-  std::erase_if(
-      used_, [&](const Use& other) { return other.link == use.link && other.count == use.count; });
-}
-
 // Another thread's quiet at the same time asks the same links, whose operations are not complete
 // yet.
 Status OperationContext::quiet() {
@@ -111,7 +105,10 @@ Status OperationContext::quiet() {
   for (std::size_t i = 0; i < used.size(); ++i) {
     Status status = used[i].link->finish_quiet(*this, tickets[i]);
     // Timed out or interrupted: it is still outstanding.
-    if (status.code() != Code::kTimeout && status.code() != Code::kSystem) forget(used[i]);
+    if (status.code() != Code::kTimeout && status.code() != Code::kSystem) {
+      MutexLock lock(mutex_);
+      std::erase(used_, used[i]);  // unless it was used again
+    }
     if (first.is_ok()) first = std::move(status);
   }
   return first;

@@ -81,10 +81,8 @@ class OperationContext {
   struct Use {
     Link* link;
     std::uint64_t count;  // calls so far
+    bool operator==(const Use&) const = default;
   };
-
-  // Forgets the link, unless it was used again.
-  void forget(const Use& use);
 
   const std::uint64_t id_;
   std::atomic<Duration> limit_{Duration::max()};
