@@ -239,7 +239,6 @@ class UcxNativeWorker final : public NativeWorker {
   bool is_foreign() const { return ::getpid() != process_; }
 
   // Sets up UCX, unless it was tried.
-
   Status begin() MEMSPAN_REQUIRES(mutex_) {
     if (std::exchange(has_begun_, true)) return begun_;
     begun_ = start();
