@@ -15,7 +15,7 @@ constexpr std::size_t kMostFailures = 1024;
 constexpr std::size_t kMostWithQuiet = 16 << 10;
 constexpr std::size_t kMostFramesWithQuiet = 8;
 
-constexpr const char* kLate = "{} has not answered in time";
+constexpr const char* kLate = " has not answered in time";
 
 FrameType answer_to(FrameType request) {
   if (request == FrameType::kGet) return FrameType::kData;
@@ -71,17 +71,17 @@ Requester::Requester(MessageCore& shared, PeerAddress address)
 
 Status Requester::await_open(const Deadline& deadline) {
   MEMSPAN_PASS(begin_connecting());
-  return await([this] { return peer_ != nullptr; }, deadline,
-               "connecting to {}: it has not answered in time");
+  return await([this] { return peer_ != nullptr; }, deadline, ": it has not answered in time",
+               "connecting to ");
 }
 
 template <typename Done>
-Status Requester::await(Done done, const Deadline& deadline, const char* late) {
+Status Requester::await(Done done, const Deadline& deadline, const char* late, const char* doing) {
   Status ended = engine.wait([&] { return !lost_.is_ok() || done(); }, deadline,
                              peer_ == nullptr ? Engine::Id{0} : connection().id());
   if (!lost_.is_ok()) return lost_;
   if (ended.code() != Code::kTimeout) return ended;
-  return {Code::kTimeout, fmt::format(fmt::runtime(late), address_.name)};
+  return {Code::kTimeout, fmt::format("{}{}{}", doing, address_.name, late)};
 }
 
 // Begins unless it has begun.
@@ -226,8 +226,8 @@ Status Requester::submit(std::span<const OutFrame> frames, SendMode mode,
   Parcel* const waited = mode == SendMode::kWait ? &parcel : nullptr;
   MEMSPAN_PASS(sent_or_cut(connection().submit(frames, waited)));
   if (waited == nullptr || parcel.frames == 0) return Status::ok();
-  Status ended = await([&] { return parcel.frames == 0; }, deadline,
-                       "{}: the peer does not take what is sent");
+  Status ended =
+      await([&] { return parcel.frames == 0; }, deadline, ": the peer does not take what is sent");
   if (!ended.is_ok() && lost_.is_ok()) connection().withdraw(parcel);
   return ended;
 }

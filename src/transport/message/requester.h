@@ -103,10 +103,11 @@ class Requester final : public FrameSink {
   class Connecting;
 
   Status await_open(const Deadline& deadline) MEMSPAN_REQUIRES(engine.turn);
-  // Waits until done() or the loss of the peer. `late` is the message of a timeout, with {} for the
-  // peer's name.
+  // Waits until done() or the loss of the peer. `doing` and `late` are the message of a timeout,
+  // around the peer's name.
   template <typename Done>
-  Status await(Done done, const Deadline& deadline, const char* late) MEMSPAN_REQUIRES(engine.turn);
+  Status await(Done done, const Deadline& deadline, const char* late, const char* doing = "")
+      MEMSPAN_REQUIRES(engine.turn);
   Status begin_connecting() MEMSPAN_REQUIRES(engine.turn);
   Status begin_opening() MEMSPAN_REQUIRES(engine.turn);
   void go_on_connecting() MEMSPAN_REQUIRES(engine.turn);
