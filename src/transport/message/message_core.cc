@@ -75,14 +75,12 @@ void MessageCore::accept() {
         static_cast<std::ptrdiff_t>(kMostPending))
       connections_.erase(std::find_if(connections_.begin(), connections_.end(), is_pending));
     static_cast<void>(
-        add(std::make_unique<PeerConnection>(*this, std::move(stream), nullptr, secret), 0)
-            .is_ok());
+        add(std::make_unique<PeerConnection>(*this, std::move(stream), nullptr, secret)).is_ok());
   }
 }
 
-Result<PeerConnection*> MessageCore::add(std::unique_ptr<PeerConnection> fresh,
-                                         std::uint8_t flags) {
-  MEMSPAN_PASS(fresh->start(flags));
+Result<PeerConnection*> MessageCore::add(std::unique_ptr<PeerConnection> fresh) {
+  MEMSPAN_PASS(fresh->start());
   connections_.push_back(std::move(fresh));
   return connections_.back().get();
 }

@@ -48,7 +48,7 @@ class MessageCore final : public Source {
   Status listen(std::unique_ptr<Listener> listener);
   std::string address() const { return listener_->address(); }
   // Starts it (PeerConnection::start), and owns it.
-  Result<PeerConnection*> add(std::unique_ptr<PeerConnection> fresh, std::uint8_t flags);
+  Result<PeerConnection*> add(std::unique_ptr<PeerConnection> fresh);
   // Destroys it.
   void forget(const PeerConnection& one);
   // One that is open with the owner of that secret, free if there is such a one; or null.

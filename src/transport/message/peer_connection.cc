@@ -38,7 +38,7 @@ PeerConnection::~PeerConnection() {
   if (!core_.ends.load(std::memory_order_acquire)) connection_->close();
 }
 
-Status PeerConnection::start(std::uint8_t flags) {
+Status PeerConnection::start() {
   MEMSPAN_PASS(connection_->start());
   backlog_->connection = connection_->id();
   // A peer that does not answer is silent (Heartbeat).
@@ -49,7 +49,7 @@ Status PeerConnection::start(std::uint8_t flags) {
                     .name = core_.options.name,
                     .nonce = session.nonce(),
                     .proof = session.proof(core_.secret),
-                    .is_apart = (flags & kApart) != 0};
+                    .is_apart = requester_->connects_to() == nullptr};
   const std::string text = hello.payload();
   const OutFrame greeting{hello.frame(), text.data()};
   return connection_->submit_control(greeting);

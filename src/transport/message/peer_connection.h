@@ -26,8 +26,8 @@ class PeerConnection final : public ConnectionOwner, public AnswerSink {
                  const SipKey& secret);
   ~PeerConnection() override;
 
-  // Greets, if this process makes it. `flags`: of the greeting.
-  Status start(std::uint8_t flags);
+  // Greets, if this process makes it.
+  Status start();
   // -1 before the peer has greeted.
   int peer() const { return peer_; }
   bool is_open() const { return state_ == State::kOpen; }

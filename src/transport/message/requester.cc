@@ -149,11 +149,10 @@ void Requester::go_on_connecting() {
 Status Requester::greet(std::unique_ptr<ByteStream> stream) {
   engine.remove(connecting_->id);  // it may have the same descriptor
   connecting_->opening.reset();
-  MEMSPAN_TRY_ASSIGN(
-      connecting_->greeting,
-      core.add(std::make_unique<PeerConnection>(core, std::move(stream), this, connecting_->secret),
-               connecting_->is_apart ? kApart : std::uint8_t{0}),
-      "greeting");
+  MEMSPAN_TRY_ASSIGN(connecting_->greeting,
+                     core.add(std::make_unique<PeerConnection>(core, std::move(stream), this,
+                                                               connecting_->secret)),
+                     "greeting");
   return Status::ok();
 }
 
