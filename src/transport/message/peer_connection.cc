@@ -155,10 +155,6 @@ std::byte* PeerConnection::pin() {
   return sink_ == nullptr ? nullptr : sink_->pin();
 }
 
-void PeerConnection::unpin() {
-  if (sink_ != nullptr) sink_->unpin();
-}
-
 Status PeerConnection::end(const Frame& frame) {
   switch (frame.type) {
     case FrameType::kHello:
@@ -199,11 +195,6 @@ bool PeerConnection::is_delivered() {
   return backlog_->count.load() == 0;  // handled just now
 }
 
-void PeerConnection::carry(Requester& requester) {
-  requester_ = &requester;
-  connection_->expect_life();
-}
-
 // ---- ends
 
 void PeerConnection::say_goodbye(std::uint8_t flags) {
@@ -216,10 +207,6 @@ void PeerConnection::release() {
   requester_ = nullptr;
   say_goodbye(0);
   connection_->call_again();
-}
-
-void PeerConnection::leave() {
-  if (is_open()) say_goodbye(kLeaves);
 }
 
 Status PeerConnection::after_look() {

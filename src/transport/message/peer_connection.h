@@ -42,11 +42,16 @@ class PeerConnection final : public ConnectionOwner, public AnswerSink {
   bool is_of(const SipKey& secret) const;
   Connection& connection() { return *connection_; }
 
-  void carry(Requester& requester);
+  void carry(Requester& requester) {
+    requester_ = &requester;
+    connection_->expect_life();
+  }
   // The requester requests nothing more. The peer may.
   void release();
   // This process ends.
-  void leave();
+  void leave() {
+    if (is_open()) say_goodbye(kLeaves);
+  }
   void close() { connection_->close(); }
 
   // Destroys this.
@@ -55,7 +60,9 @@ class PeerConnection final : public ConnectionOwner, public AnswerSink {
 
   Status begin(const Frame& frame) override;
   std::byte* pin() override;
-  void unpin() override;
+  void unpin() override {
+    if (sink_ != nullptr) sink_->unpin();
+  }
   Status end(const Frame& frame) override;
   void on_stranger(const Status& why) override;
   bool must_wait(FrameType type) override { return side_.must_wait(type); }
