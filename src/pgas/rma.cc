@@ -87,10 +87,6 @@ Status get_strided(const RouteTable& table, const Route& route, void* dest, cons
   return status;
 }
 
-Status fence_links(const RouteTable& table) {
-  return table.operations == nullptr ? Status::ok() : table.operations->fence().annotate("fence");
-}
-
 Status quiet_links(const RouteTable& table) {
   return table.operations == nullptr ? Status::ok() : table.operations->quiet().annotate("quiet");
 }
@@ -117,7 +113,7 @@ Status atomic_at(const RouteTable& table, const Route& route, const AtomicOp& op
 
 Status signal(const RouteTable& table, const Route& route, std::uint64_t* signal,
               std::uint64_t value, SignalOp op) {
-  if (!route.is_direct()) MEMSPAN_TRY(route.link->fence(*table.operations), "signal");
+  if (!route.is_direct()) std::atomic_thread_fence(std::memory_order_release);
   if (op == SignalOp::kSet)
     return atomic<AtomicKind::kSet, std::uint64_t>(table, route, signal, value, 0, nullptr);
   return atomic<AtomicKind::kAdd, std::uint64_t>(table, route, signal, value, 0, nullptr);

@@ -66,8 +66,7 @@ Status put_strided(const RouteTable& table, const Route& route, void* dest, cons
 Status get_strided(const RouteTable& table, const Route& route, void* dest, const void* source,
                    const Strides& strides, std::size_t element_bytes);
 
-// Fence and quiet over the links that were used since the last quiet.
-Status fence_links(const RouteTable& table);
+// Quiet over the links that were used since the last quiet. A link keeps order without a fence.
 Status quiet_links(const RouteTable& table);
 
 // Whether any route needs its link asked; decided at join.

@@ -11,14 +11,6 @@ namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 
-// Moves by pieces through a buffer: `move` has the buffer, the bytes before the piece, and its own.
-Status move_staged(std::size_t bytes, auto move) {
-  std::vector<std::byte> buffer(std::min(bytes, kBufferBytes));
-  for (std::size_t done = 0; done < bytes; done += buffer.size())
-    MEMSPAN_PASS(move(buffer.data(), done, std::min(buffer.size(), bytes - done)));
-  return Status::ok();
-}
-
 bool is_on_device(const RemotePlace& place) {
   return place.region.kind == MemoryKind::kDevice;
 }
@@ -65,58 +57,48 @@ bool DeviceLink::is_device(const void* pointer) {
   return known != nullptr && known->owns(pointer);
 }
 
+Status DeviceLink::move(OperationContext& context, MoveDirection direction,
+                        std::span<const MovePiece> pieces) {
+  const auto is_device_piece = [&](const MovePiece& piece) { return is_device(piece.local); };
+  if (behind_ != nullptr && std::none_of(pieces.begin(), pieces.end(), is_device_piece))
+    return behind_->move(context, direction, pieces);
+  for (const MovePiece& piece : pieces) {
+    if (behind_ == nullptr)
+      MEMSPAN_PASS(move_mapped(direction, piece));
+    else if (is_device(piece.local))
+      MEMSPAN_PASS(move_staged(context, direction, piece));
+    else
+      MEMSPAN_PASS(behind_->move(context, direction, {&piece, 1}));
+  }
+  return Status::ok();
+}
+
 // A put returns when its source may be changed, so one buffer suffices.
-Status DeviceLink::put_staged(OperationContext& context, const RemotePlace& to,
-                              const std::byte* from, std::size_t bytes) {
-  return move_staged(bytes, [&](std::byte* buffer, std::size_t done, std::size_t now) -> Status {
-    MEMSPAN_PASS(device()->copy(buffer, from + done, now));
-    return behind_->put(context, {to.region, to.offset + done}, buffer, now);
-  });
-}
-
-Status DeviceLink::get_staged(OperationContext& context, std::byte* to, const RemotePlace& from,
-                              std::size_t bytes) {
-  return move_staged(bytes, [&](std::byte* buffer, std::size_t done, std::size_t now) -> Status {
-    MEMSPAN_PASS(behind_->get(context, buffer, {from.region, from.offset + done}, now));
-    return device()->copy(to + done, buffer, now);
-  });
-}
-
-Status DeviceLink::put(OperationContext& context, const RemotePlace& to, const void* from,
-                       std::size_t bytes) {
-  if (behind_ != nullptr)
-    return is_device(from) ? put_staged(context, to, static_cast<const std::byte*>(from), bytes)
-                           : behind_->put(context, to, from, bytes);
-  MEMSPAN_TRY_ASSIGN(std::byte* const there, find(to, bytes), "put");
-  if (bytes == 0) return Status::ok();
-  if (is_on_device(to) || is_device(from)) return device()->copy(there, from, bytes);
-  copy_bytes(there, from, bytes);
+Status DeviceLink::move_staged(OperationContext& context, MoveDirection direction,
+                               const MovePiece& piece) {
+  const bool is_put = direction == MoveDirection::kPut;
+  std::vector<std::byte> buffer(std::min(piece.bytes, kBufferBytes));
+  for (std::size_t done = 0; done < piece.bytes; done += buffer.size()) {
+    const std::size_t now = std::min(buffer.size(), piece.bytes - done);
+    const MovePiece part{buffer.data(), piece.region, piece.offset + done, now};
+    if (is_put) MEMSPAN_PASS(device()->copy(buffer.data(), piece.local + done, now));
+    MEMSPAN_PASS(behind_->move(context, direction, {&part, 1}));
+    if (!is_put) MEMSPAN_PASS(device()->copy(piece.local + done, buffer.data(), now));
+  }
   return Status::ok();
 }
 
-Status DeviceLink::put_nbi(OperationContext& context, const RemotePlace& to, const void* from,
-                           std::size_t bytes) {
-  return behind_ == nullptr || is_device(from) ? put(context, to, from, bytes)
-                                               : behind_->put_nbi(context, to, from, bytes);
-}
-
-Status DeviceLink::get(OperationContext& context, void* to, const RemotePlace& from,
-                       std::size_t bytes) {
-  if (behind_ != nullptr)
-    return is_device(to) ? get_staged(context, static_cast<std::byte*>(to), from, bytes)
-                         : behind_->get(context, to, from, bytes);
-  MEMSPAN_TRY_ASSIGN(std::byte* const there, find(from, bytes), "get");
-  if (bytes == 0) return Status::ok();
-  if (is_on_device(from) || is_device(to)) return device()->copy(to, there, bytes);
-  copy_bytes(to, there, bytes);
-  std::atomic_thread_fence(std::memory_order_acquire);
+Status DeviceLink::move_mapped(MoveDirection direction, const MovePiece& piece) {
+  const bool is_put = direction == MoveDirection::kPut;
+  const RemotePlace place{*piece.region, piece.offset};
+  MEMSPAN_TRY_ASSIGN(std::byte* const there, find(place, piece.bytes), is_put ? "put" : "get");
+  if (piece.bytes == 0) return Status::ok();
+  std::byte* const to = is_put ? there : piece.local;
+  const std::byte* const from = is_put ? piece.local : there;
+  if (is_on_device(place) || is_device(piece.local)) return device()->copy(to, from, piece.bytes);
+  copy_bytes(to, from, piece.bytes);
+  if (!is_put) std::atomic_thread_fence(std::memory_order_acquire);
   return Status::ok();
-}
-
-Status DeviceLink::get_nbi(OperationContext& context, void* to, const RemotePlace& from,
-                           std::size_t bytes) {
-  return behind_ == nullptr || is_device(to) ? get(context, to, from, bytes)
-                                             : behind_->get_nbi(context, to, from, bytes);
 }
 
 Status DeviceLink::put_signal(OperationContext& context, const RemotePlace& to, const void* from,
@@ -129,18 +111,7 @@ Status DeviceLink::put_signal(OperationContext& context, const RemotePlace& to, 
   if (behind_ == nullptr) MEMSPAN_TRY(find(signal, update.width).status(), "put_signal");
   if (is_on_device(signal)) MEMSPAN_PASS(check_device_atomic(update, signal));
   if (bytes != 0) MEMSPAN_PASS(put(context, to, from, bytes));
-  if (behind_ != nullptr) MEMSPAN_PASS(behind_->fence(context));
   return atomic(context, update, signal, nullptr);
-}
-
-Status DeviceLink::move(OperationContext& context, MoveDirection direction,
-                        std::span<const MovePiece> pieces) {
-  const bool is_behind =
-      behind_ != nullptr && std::none_of(pieces.begin(), pieces.end(), [&](const MovePiece& piece) {
-        return is_device(piece.local);
-      });
-  return is_behind ? behind_->move(context, direction, pieces)
-                   : Link::move(context, direction, pieces);
 }
 
 // On a word in device memory, set is a put: it may still be in flight on return, and gives 0 as the
@@ -153,33 +124,14 @@ Status DeviceLink::atomic(OperationContext& context, const AtomicOp& op, const R
   }
   if (!is_on_device(at)) return behind_->atomic(context, op, at, fetched);
   MEMSPAN_PASS(check_device_atomic(op, at));
-  std::uint64_t value = op.operand;
-  auto low = static_cast<std::uint32_t>(op.operand);
-  void* const here = op.width == sizeof low ? static_cast<void*>(&low) : &value;
-  // The word here is host memory.
+  // The word here is host memory. Both processors that we build for are little-endian.
+  std::uint64_t value = 0;
   Link& link = behind_ == nullptr ? *this : *behind_;
-  if (op.kind == AtomicKind::kSet) {
-    if (fetched != nullptr) *fetched = 0;
-    return link.put(context, at, here, op.width);
-  }
-  MEMSPAN_PASS(link.get(context, here, at, op.width));
-  if (fetched != nullptr) *fetched = op.width == sizeof low ? low : value;
-  return Status::ok();
-}
-
-Status DeviceLink::fence(OperationContext& context) {
-  if (behind_ != nullptr) return behind_->fence(context);
-  std::atomic_thread_fence(std::memory_order_release);
-  return Status::ok();
-}
-
-std::uint64_t DeviceLink::start_quiet(OperationContext& context) {
-  return behind_ == nullptr ? 0 : behind_->start_quiet(context);
-}
-
-Status DeviceLink::finish_quiet(OperationContext& context, std::uint64_t ticket) {
-  if (behind_ != nullptr) return behind_->finish_quiet(context, ticket);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (op.kind == AtomicKind::kFetch)
+    MEMSPAN_PASS(link.get(context, &value, at, op.width));
+  else
+    MEMSPAN_PASS(link.put(context, at, &op.operand, op.width));
+  if (fetched != nullptr) *fetched = value;
   return Status::ok();
 }
 

@@ -28,24 +28,13 @@ class DeviceLink final : public Link {
   // use.
   void add(const RemoteRegion& region, std::byte* mapped_at);
 
-  Status put(OperationContext& context, const RemotePlace& to, const void* from,
-             std::size_t bytes) override;
-  Status put_nbi(OperationContext& context, const RemotePlace& to, const void* from,
-                 std::size_t bytes) override;
-  Status get(OperationContext& context, void* to, const RemotePlace& from,
-             std::size_t bytes) override;
-  Status get_nbi(OperationContext& context, void* to, const RemotePlace& from,
-                 std::size_t bytes) override;
+  Status move(OperationContext& context, MoveDirection direction,
+              std::span<const MovePiece> pieces) override;
   Status put_signal(OperationContext& context, const RemotePlace& to, const void* from,
                     std::size_t bytes, const RemotePlace& signal, std::uint64_t value,
                     SignalOp op) override;
-  Status move(OperationContext& context, MoveDirection direction,
-              std::span<const MovePiece> pieces) override;
   Status atomic(OperationContext& context, const AtomicOp& op, const RemotePlace& at,
                 std::uint64_t* fetched) override;
-  Status fence(OperationContext& context) override;
-  std::uint64_t start_quiet(OperationContext& context) override;
-  Status finish_quiet(OperationContext& context, std::uint64_t ticket) override;
 
  private:
   // Region numbers are below this.
@@ -59,10 +48,9 @@ class DeviceLink final : public Link {
   // The first use opens the device. Null if there is no device. Then no memory is device memory.
   Device* device();
   bool is_device(const void* pointer);
-  Status put_staged(OperationContext& context, const RemotePlace& to, const std::byte* from,
-                    std::size_t bytes);
-  Status get_staged(OperationContext& context, std::byte* to, const RemotePlace& from,
-                    std::size_t bytes);
+  // The local end is device memory.
+  Status move_staged(OperationContext& context, MoveDirection direction, const MovePiece& piece);
+  Status move_mapped(MoveDirection direction, const MovePiece& piece);
 
   Link* const behind_;
   std::array<Mapped, kMostRegions> mapped_;  // by number

@@ -52,8 +52,8 @@ struct LocalRegion {
   bool lasts = false;
 };
 
-// Tracks outstanding operations: it remembers the links used since its last quiet, so quiet and
-// fence ask only those. It costs nothing if all accesses were direct.
+// Tracks outstanding operations: it remembers the links used since its last quiet, so quiet asks
+// only those. It costs nothing if all accesses were direct.
 //
 // Thread-safe: a context that several threads share completes the operations of all of them.
 class OperationContext : NotCopyable {
@@ -72,8 +72,6 @@ class OperationContext : NotCopyable {
 
   // `link` has begun an operation of this context. It must outlive the context.
   void use(Link& link);
-  // Link::fence() of all used links.
-  Status fence();
   // Link::quiet() of all used links, in parallel. Returns the first failure.
   Status quiet();
 
@@ -81,11 +79,8 @@ class OperationContext : NotCopyable {
   struct Use {
     Link* link;
     std::uint64_t count;  // calls so far
+    bool operator==(const Use&) const = default;
   };
-
-  std::vector<Use> uses();
-  // Forgets the link, unless it was used again.
-  void forget(const Use& use);
 
   const std::uint64_t id_;
   std::atomic<Duration> limit_{Duration::max()};
@@ -137,7 +132,9 @@ struct MovePiece {
 // kLeft: the peer has said goodbye. kLost: the connection ended without one. Both are final.
 enum class LinkState : std::uint8_t { kOpen, kLost, kLeft };
 
-// Thread-safe. A call returns kInvalidArgument and touches nothing if a place is not completely
+// Thread-safe. The peer applies the puts and atomics of one context in the order of the calls.
+//
+// A call returns kInvalidArgument and touches nothing if a place is not completely
 // inside its region. It returns kStale for a retracted region. The owner also checks. If only the
 // owner finds an error, the call that waits for the answer fails; for a put the next quiet() of its
 // context fails. kPeerLost: the peer or the path to it is lost; the message names the peer.
@@ -148,17 +145,21 @@ class Link {
  public:
   virtual ~Link() = default;
 
-  // Returns when the caller may change `from`.
-  virtual Status put(OperationContext& context, const RemotePlace& to, const void* from,
-                     std::size_t bytes) = 0;
-  // The caller must not change `from` before quiet() of the context.
-  virtual Status put_nbi(OperationContext& context, const RemotePlace& to, const void* from,
-                         std::size_t bytes) {
-    return put(context, to, from, bytes);
+  // Moves all pieces, in unspecified order. A put returns when the caller may change the local
+  // bytes, a get when they have arrived.
+  virtual Status move(OperationContext& context, MoveDirection direction,
+                      std::span<const MovePiece> pieces) = 0;
+  // move() of one piece.
+  Status put(OperationContext& context, const RemotePlace& to, const void* from,
+             std::size_t bytes) {
+    auto* const local = static_cast<std::byte*>(const_cast<void*>(from));
+    const MovePiece piece{local, &to.region, to.offset, bytes};
+    return move(context, MoveDirection::kPut, {&piece, 1});
   }
-  // Returns when the bytes are in `to`.
-  virtual Status get(OperationContext& context, void* to, const RemotePlace& from,
-                     std::size_t bytes) = 0;
+  Status get(OperationContext& context, void* to, const RemotePlace& from, std::size_t bytes) {
+    const MovePiece piece{static_cast<std::byte*>(to), &from.region, from.offset, bytes};
+    return move(context, MoveDirection::kGet, {&piece, 1});
+  }
   // The bytes are in `to` after quiet() of the context.
   virtual Status get_nbi(OperationContext& context, void* to, const RemotePlace& from,
                          std::size_t bytes) {
@@ -169,27 +170,15 @@ class Link {
   virtual Status put_signal(OperationContext& context, const RemotePlace& to, const void* from,
                             std::size_t bytes, const RemotePlace& signal, std::uint64_t value,
                             SignalOp op) = 0;
-  // Like put() or get() of each piece, in unspecified order.
-  virtual Status move(OperationContext& context, MoveDirection direction,
-                      std::span<const MovePiece> pieces) {
-    for (const MovePiece& piece : pieces) {
-      const RemotePlace place{*piece.region, piece.offset};
-      MEMSPAN_PASS(direction == MoveDirection::kPut
-                       ? put(context, place, piece.local, piece.bytes)
-                       : get(context, piece.local, place, piece.bytes));
-    }
-    return Status::ok();
-  }
   // If `fetched` is null, it may return before the operation is applied, like a put. The offset is
   // a multiple of op.width.
   virtual Status atomic(OperationContext& context, const AtomicOp& op, const RemotePlace& at,
                         std::uint64_t* fetched) = 0;
 
-  // At this peer, earlier puts and atomics of the context are applied before later ones.
-  virtual Status fence(OperationContext& context) = 0;
-  // The two halves of quiet(), with which a caller asks several peers at once.
-  virtual std::uint64_t start_quiet(OperationContext& context) = 0;
-  virtual Status finish_quiet(OperationContext& context, std::uint64_t ticket) = 0;
+  // The two halves of quiet(), with which a caller asks several peers at once. A link that never
+  // calls OperationContext::use() has nothing to wait for.
+  virtual std::uint64_t start_quiet(OperationContext&) { return 0; }
+  virtual Status finish_quiet(OperationContext&, std::uint64_t) { return Status::ok(); }
   // Waits until the context's puts and atomics are applied and its gets complete. Returns the first
   // failure since the last quiet().
   Status quiet(OperationContext& context) { return finish_quiet(context, start_quiet(context)); }

@@ -14,34 +14,27 @@ MEMSPAN_REMEDY(kNoTransport, "no-common-transport",
 
 constexpr const char* kVariable = "MEMSPAN_TRANSPORT";
 
-Status needs_node(const Pair& pair) {
-  return pair.same_node ? Status::ok() : Status(Code::kUnreachable, "they are on different hosts");
+constexpr const char* kOtherHosts = "they are on different hosts";
+
+std::string no_mapping(const Pair& pair) {
+  if (!pair.same_node) return kOtherHosts;
+  return pair.memory_is_mappable ? "" : "the memory is not in a file that both can map";
 }
 
-Status mapped_reaches(const Pair& pair) {
-  MEMSPAN_PASS(needs_node(pair));
-  if (pair.memory_is_mappable) return Status::ok();
-  return {Code::kUnreachable, "the memory is not in a file that both can map"};
+std::string no_cma(const Pair& pair) {
+  return pair.same_node ? pair.no_process_access : kOtherHosts;
 }
 
-Status cma_reaches(const Pair& pair) {
-  MEMSPAN_PASS(needs_node(pair));
-  if (pair.no_process_access.empty()) return Status::ok();
-  return {Code::kUnreachable, pair.no_process_access};
-}
-
-Status message_reaches(const Pair& pair) {
-  if (pair.no_message_address.empty()) return Status::ok();
-  return {Code::kUnreachable, pair.no_message_address};
+std::string no_messages(const Pair& pair) {
+  return pair.no_message_address;
 }
 
 constexpr TransportEntry kTransports[] = {
-    {"mapped", "loads and stores to memory that both processes map", mapped_reaches,
+    {"mapped", "loads and stores to memory that both processes map", no_mapping,
      "both are on one node and the memory is mapped"},
-    {"cma", "process_vm_readv and process_vm_writev on memory of one node", cma_reaches,
+    {"cma", "process_vm_readv and process_vm_writev on memory of one node", no_cma,
      "both are on one node and the kernel lets them reach each other's memory"},
-    {"message", "the library's own protocol over sockets", message_reaches,
-     "a connection can be made"},
+    {"message", "the library's own protocol over sockets", no_messages, "a connection can be made"},
 };
 
 std::string names() {
@@ -84,12 +77,11 @@ Result<TransportChoice> AllowedTransports::choose(
   std::string reasons;
   for (const TransportEntry& entry : kTransports) {
     if (std::find(candidates.begin(), candidates.end(), entry.name) == candidates.end()) continue;
-    const Status reaches = has(entry.name) ? entry.reaches(pair)
-                                           : Status(Code::kUnreachable,
-                                                    fmt::format("{} does not allow it", kVariable));
-    if (reaches.is_ok())
+    const std::string obstacle =
+        has(entry.name) ? entry.obstacle(pair) : fmt::format("{} does not allow it", kVariable);
+    if (obstacle.empty())
       return TransportChoice{entry.name, fmt::format("{}: {}", entry.name, entry.reason)};
-    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", entry.name, reaches.message());
+    reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", entry.name, obstacle);
   }
   return Status(Code::kUnreachable, fmt::format("{} and {} have no transport in common ({}){}",
                                                 pair.from, pair.to, reasons, kNoTransport));

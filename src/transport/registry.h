@@ -24,8 +24,8 @@ struct Pair {
 struct TransportEntry {
   std::string_view name;
   std::string_view what;  // one line
-  // Ok, or why it cannot reach the peer. `reason` says why it can.
-  Status (*reaches)(const Pair& pair);
+  // Empty, or why it cannot reach the peer. `reason` says why it can.
+  std::string (*obstacle)(const Pair& pair);
   std::string_view reason;
 };
 

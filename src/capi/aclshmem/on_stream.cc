@@ -172,7 +172,6 @@ void signal_on_device(const char* call, void* stream, std::int32_t* word, std::i
     const AtomicOp update{op == ACLSHMEM_SIGNAL_SET ? AtomicKind::kSet : AtomicKind::kAdd,
                           sizeof *word, static_cast<std::uint32_t>(value)};
     return call_on_device(call, stream, [=, &plain, &way] {
-      if (!way.is_direct()) require(call, way.link->fence(*plain.operations));
       require(call, pgas::atomic_at(plain, way, update, word, nullptr));
     });
   }
@@ -186,7 +185,6 @@ void signal_on_device(const char* call, void* stream, std::int32_t* word, std::i
   }
   const FarPlace to = far_place(route, word, pe);
   call_on_device(call, stream, [=] {
-    require(call, to.link->fence(operations()));
     require(call, to.link->put(operations(), to.place(), &value, sizeof value));
   });
 }

@@ -288,7 +288,6 @@ MEMSPAN_EXPORT void memspan_kernel_change_atomic(int operation, int width, void*
 
 MEMSPAN_EXPORT void memspan_kernel_fence(void) try {
   std::atomic_thread_fence(std::memory_order_release);
-  if (process_state.has_links) require("a kernel's fence", pgas::fence_links(process_state.routes));
 }
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void memspan_kernel_quiet(void) try {

@@ -38,10 +38,9 @@ int create(const char* call, shmem_team_t team, long options, shmem_ctx_t* ctx) 
   return 0;
 }
 
-inline void fence(const char* call, ContextNumber context = kDefaultContext) {
+// Links keep order without it.
+inline void fence() {
   std::atomic_thread_fence(std::memory_order_release);
-  if (process_state.has_links) [[unlikely]]
-    require(call, pgas::fence_links(routes_of(context)));
 }
 
 // Sequentially consistent: what was stored before is visible to every PE, not only in order.
@@ -113,10 +112,10 @@ MEMSPAN_PROFILED(void, ctx_session_start,
                  (shmem_ctx_t, long, const shmem_ctx_session_config_t*, long)) {}
 MEMSPAN_PROFILED(void, ctx_session_stop, ([[maybe_unused]] shmem_ctx_t ctx)) {}
 
-MEMSPAN_PROFILED(void, fence, (void)) try { fence("shmem_fence"); }
+MEMSPAN_PROFILED(void, fence, (void)) try { fence(); }
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_PROFILED(void, ctx_fence, (shmem_ctx_t ctx)) try {
-  if (names_operations("shmem_ctx_fence", ctx)) fence("shmem_ctx_fence", number_of(ctx));
+  if (names_operations("shmem_ctx_fence", ctx)) fence();
 }
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_PROFILED(void, quiet, (void)) try { quiet("shmem_quiet"); }

@@ -66,12 +66,6 @@ void VectorCopy::add(std::byte* local, std::uint64_t remote, std::size_t bytes) 
   append(remote_, remote_count_, reinterpret_cast<std::byte*>(remote), bytes);
 }
 
-ssize_t VectorCopy::call(std::size_t local, std::size_t remote) const {
-  if (process_ <= 0) return -1;
-  return call_of(direction_)(process_, &local_[local], local_count_ - local, &remote_[remote],
-                             remote_count_ - remote, 0);
-}
-
 Status VectorCopy::flush() {
   std::size_t local = 0;
   std::size_t remote = 0;
@@ -79,7 +73,10 @@ Status VectorCopy::flush() {
   moved_ = 0;
   while (local < local_count_) {
     // A call moves fewer bytes at a missing page or after 2 GiB.
-    const ssize_t moved = call(local, remote);
+    const ssize_t moved = process_ <= 0
+                              ? -1
+                              : call_of(direction_)(process_, &local_[local], local_count_ - local,
+                                                    &remote_[remote], remote_count_ - remote, 0);
     if (moved <= 0) {
       status = explain(moved == 0 ? EFAULT : errno, local_[local], remote_[remote]);
       break;
@@ -92,14 +89,12 @@ Status VectorCopy::flush() {
   return status;
 }
 
-const char* VectorCopy::name_of_call() const {
-  return direction_ == MoveDirection::kPut ? "process_vm_writev" : "process_vm_readv";
-}
-
 Status VectorCopy::explain(int error, const iovec& local, const iovec& remote) const {
+  const char* const call =
+      direction_ == MoveDirection::kPut ? "process_vm_writev" : "process_vm_readv";
   if (process_ <= 0)
     return {Code::kNotSupported,
-            fmt::format("{}: the peer is in another pid namespace: {} (errno {})", name_of_call(),
+            fmt::format("{}: the peer is in another pid namespace: {} (errno {})", call,
                         std::strerror(ESRCH), ESRCH)};
   switch (error) {
     case ESRCH:
@@ -109,12 +104,12 @@ Status VectorCopy::explain(int error, const iovec& local, const iovec& remote) c
       return {Code::kAuth,
               fmt::format("{}: the kernel does not let this process reach the memory of process "
                           "{}: {} (errno {}){}",
-                          name_of_call(), process_, std::strerror(error), error, kMemoryDenied)};
+                          call, process_, std::strerror(error), error, kMemoryDenied)};
     case ENOSYS:
       return {Code::kNotSupported,
               fmt::format("{}: {} (errno {}): the kernel lacks CONFIG_CROSS_MEMORY_ATTACH, or a "
                           "seccomp profile refuses it",
-                          name_of_call(), std::strerror(error), error)};
+                          call, std::strerror(error), error)};
     case EFAULT:
       if (!is_readable(local))
         return {Code::kInvalidArgument,

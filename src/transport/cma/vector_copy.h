@@ -40,8 +40,6 @@ class VectorCopy : NotCopyable {
   std::uint64_t moved() const { return moved_; }
 
  private:
-  ssize_t call(std::size_t local, std::size_t remote) const;
-  const char* name_of_call() const;
   Status explain(int error, const iovec& local, const iovec& remote) const;
 
   const pid_t process_;

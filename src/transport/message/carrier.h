@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/status.h"
+#include "transport/link.h"
 
 namespace memspan {
 
@@ -89,11 +90,9 @@ using GiveUp = std::function<Status()>;
 class NativeMemory {
  public:
   virtual ~NativeMemory() = default;
-  // Returns when the bytes are in the peer's memory.
-  virtual Status put(std::uint64_t offset, const void* from, std::size_t bytes,
-                     const GiveUp& give_up) = 0;
-  // Returns when the bytes are in `to`.
-  virtual Status get(void* to, std::uint64_t offset, std::size_t bytes, const GiveUp& give_up) = 0;
+  // Returns when the bytes are in the peer's memory, or in `local`.
+  virtual Status move(MoveDirection direction, std::byte* local, std::uint64_t offset,
+                      std::size_t bytes, const GiveUp& give_up) = 0;
   // Whether a get copies memory that is mapped in this process, without the network: then it is
   // faster than a message at any size.
   virtual bool is_mapped() const { return false; }

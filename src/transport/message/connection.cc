@@ -17,8 +17,8 @@ constexpr std::size_t kMostAtOnce = std::size_t{1} << 20;
 // Messages that wait for their handlers.
 constexpr std::size_t kMostUndelivered = std::size_t{16} << 20;
 
-constexpr OutFrame kBeat{{.type = FrameType::kBeat, .region = {}}, nullptr};
-constexpr OutFrame kAlive{{.type = FrameType::kAlive, .region = {}}, nullptr};
+constexpr OutFrame kBeat{{.type = FrameType::kBeat}, nullptr};
+constexpr OutFrame kAlive{{.type = FrameType::kAlive}, nullptr};
 
 Status ended() {
   return {Code::kPeerLost, "the connection was cut"};
@@ -115,7 +115,12 @@ bool Connection::write() {
   engine_.assert_turn();
   while (next_part_ != 2 * frame_count_) {
     const ssize_t sent = stream_->send({parts_.data() + next_part_, 2 * frame_count_ - next_part_});
-    if (sent < 0) fail_sending();
+    if (sent < 0) {
+      // The peer's last frames explain more than the failed send: on_ready() reads them first.
+      is_broken_ = true;
+      clear_queues();
+      engine_.call_again(id_);
+    }
     if (sent <= 0) return false;
     auto rest = static_cast<std::size_t>(sent);
     while (next_part_ != 2 * frame_count_ && rest >= parts_[next_part_].iov_len)
@@ -157,14 +162,6 @@ void Connection::flush() {
     sent += bytes;
     if (sent >= kMostAtOnce && has_unsent()) return engine_.call_again(id_);
   }
-}
-
-// The peer's last frames explain more than the failed send: on_ready() reads them first.
-void Connection::fail_sending() {
-  engine_.assert_turn();
-  is_broken_ = true;
-  clear_queues();
-  engine_.call_again(id_);
 }
 
 Status Connection::submit(std::span<const OutFrame> frames, Parcel* parcel) {

@@ -131,7 +131,6 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
   bool write();
   void clear_batch() { frame_count_ = next_part_ = batch_bytes_ = 0; }
   void flush();
-  void fail_sending();
   Status enqueue(Queue& queue, const OutFrame& out, Parcel* parcel, std::size_t most);
   void clear_queues();
   void own_rest(const Parcel* parcel);

@@ -2,15 +2,6 @@
 #include "transport/message/deliveries.h"
 
 namespace memspan {
-namespace {
-
-thread_local bool runs_handlers = false;
-
-}  // namespace
-
-bool Deliveries::is_running() {
-  return runs_handlers;
-}
 
 void Deliveries::add_message(int peer, const MessageTag& tag, Buffer bytes,
                              std::shared_ptr<Backlog> backlog) {
@@ -18,11 +9,8 @@ void Deliveries::add_message(int peer, const MessageTag& tag, Buffer bytes,
   add({.peer = peer, .tag = tag, .bytes = std::move(bytes), .backlog = std::move(backlog)});
 }
 
-void Deliveries::add_call(std::function<void()> call) {
-  add({.call = std::move(call)});
-}
-
 void Deliveries::add(One one) {
+  engine_->assert_turn();
   MutexLock lock(mutex_);
   if (has_ended_) {
     // Its connection, which added it, has not asked yet.
@@ -32,6 +20,7 @@ void Deliveries::add(One one) {
   bytes_.fetch_add(one.bytes.size(), std::memory_order_relaxed);
   all_.push_back(std::move(one));
   count_.store(all_.size(), std::memory_order_release);
+  engine_->request_after_turn();
 }
 
 void Deliveries::drop_messages(int peer) {
@@ -50,7 +39,7 @@ void Deliveries::end() {
     MutexLock lock(mutex_);
     has_ended_ = true;
     dropped.swap(all_);
-    while (is_busy_ && !runs_handlers) ended_.wait_until(mutex_, Deadline::never());
+    while (is_busy_ && !is_running_) ended_.wait_until(mutex_, Deadline::never());
   }
   for (const One& one : dropped) is_handled(one.backlog);
 }
@@ -76,14 +65,14 @@ void Deliveries::run() {
     count_.store(all_.size(), std::memory_order_release);
     bytes_.fetch_sub(one.bytes.size(), std::memory_order_relaxed);
     mutex_.unlock();
-    runs_handlers = true;
+    is_running_ = true;
     if (one.backlog == nullptr)
       one.call();
     else if (handlers_.on_message)
       handlers_.on_message(one.peer, one.tag, std::move(one.bytes));
     const std::shared_ptr<Backlog> backlog = std::move(one.backlog);
     one = {};  // without the lock, and while its end may end the transport
-    runs_handlers = false;
+    is_running_ = false;
     is_handled(backlog);
     mutex_.lock();
   }

@@ -24,9 +24,12 @@ class Deliveries {
   Deliveries(const MessageHandlers& handlers, const std::unique_ptr<Engine>& engine)
       : handlers_(handlers), engine_(engine) {}
 
+  // Both require the turn, and the engine calls run() soon.
   void add_message(int peer, const MessageTag& tag, Buffer bytes, std::shared_ptr<Backlog> backlog)
       MEMSPAN_EXCLUDES(mutex_);
-  void add_call(std::function<void()> call) MEMSPAN_EXCLUDES(mutex_);
+  void add_call(std::function<void()> call) MEMSPAN_EXCLUDES(mutex_) {
+    add({.call = std::move(call)});
+  }
   // Forgets messages of a peer that no handler has got.
   void drop_messages(int peer) MEMSPAN_EXCLUDES(mutex_);
   // Forgets everything, and takes no more. Waits for a handler of another thread.
@@ -38,7 +41,7 @@ class Deliveries {
   // Bytes of messages that no handler has got.
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   // Whether this thread is in a handler. Then it must not wait for a peer.
-  static bool is_running();
+  static bool is_running() { return is_running_; }
 
  private:
   // A message, or a call without a backlog.
@@ -52,6 +55,7 @@ class Deliveries {
   void add(One one) MEMSPAN_EXCLUDES(mutex_);
   void is_handled(const std::shared_ptr<Backlog>& backlog) const;
 
+  static inline thread_local bool is_running_ = false;
   const MessageHandlers& handlers_;
   const std::unique_ptr<Engine>& engine_;
   std::atomic<std::size_t> count_{0};

@@ -63,18 +63,15 @@ Status FrameReader::handle_buffer() {
   std::size_t at = 0;
   is_waiting_ = false;
   while (at < filled_ && !is_waiting_) {
-    if (in_payload_ && frame_.payload <= kMostWords) {
-      if (filled_ - at < frame_.payload) break;
-      std::byte* target = sink_.pin();
-      if (target != nullptr)
-        copy_words<Words::kStored>(target, buffer_.data() + at, frame_.payload);
-      sink_.unpin();
-      at += frame_.payload;
-      MEMSPAN_PASS(finish_payload());
-    } else if (in_payload_) {
+    if (in_payload_) {
+      const bool is_words = frame_.payload <= kMostWords;
       const std::size_t bytes = std::min<std::size_t>(filled_ - at, frame_.payload - payload_done_);
+      if (is_words && bytes < frame_.payload) break;
       std::byte* target = sink_.pin();
-      if (target != nullptr) std::memcpy(target + payload_done_, buffer_.data() + at, bytes);
+      if (target != nullptr && is_words)
+        copy_words<Words::kStored>(target, buffer_.data() + at, bytes);
+      else if (target != nullptr)
+        std::memcpy(target + payload_done_, buffer_.data() + at, bytes);
       sink_.unpin();
       payload_done_ += static_cast<std::uint32_t>(bytes);
       at += bytes;

@@ -21,9 +21,12 @@ inline constexpr std::size_t kMostWords = 64;
 
 enum class Words : bool { kStored, kLoaded };  // `to`, or `from`, is that memory
 
+// Copies one word, if it fits and is aligned.
 template <Words way, typename Word>
-void copy_word(std::byte*& to, const std::byte*& from, std::size_t& bytes) {
+bool copy_word(std::byte*& to, const std::byte*& from, std::size_t& bytes) {
+  const auto at = reinterpret_cast<std::uintptr_t>(way == Words::kStored ? to : from);
   Word word;
+  if (bytes < sizeof word || at % sizeof word != 0) return false;
   if constexpr (way == Words::kStored) {
     std::memcpy(&word, from, sizeof word);
     __atomic_store_n(reinterpret_cast<Word*>(to), word, __ATOMIC_RELAXED);
@@ -34,22 +37,16 @@ void copy_word(std::byte*& to, const std::byte*& from, std::size_t& bytes) {
   to += sizeof word;
   from += sizeof word;
   bytes -= sizeof word;
+  return true;
 }
 
 template <Words way>
 void copy_words(std::byte* to, const std::byte* from, std::size_t bytes) {
-  while (bytes > 0) {
-    const auto at = reinterpret_cast<std::uintptr_t>(way == Words::kStored ? to : from);
-    const auto fits = [&](std::size_t word) { return bytes >= word && at % word == 0; };
-    if (fits(8))
-      copy_word<way, std::uint64_t>(to, from, bytes);
-    else if (fits(4))
-      copy_word<way, std::uint32_t>(to, from, bytes);
-    else if (fits(2))
-      copy_word<way, std::uint16_t>(to, from, bytes);
-    else
-      copy_word<way, std::uint8_t>(to, from, bytes);
-  }
+  while (copy_word<way, std::uint64_t>(to, from, bytes) ||
+         copy_word<way, std::uint32_t>(to, from, bytes) ||
+         copy_word<way, std::uint16_t>(to, from, bytes) ||
+         copy_word<way, std::uint8_t>(to, from, bytes))
+    continue;
 }
 
 // Handles frames. A failure of begin() or end() ends the connection.

@@ -31,26 +31,15 @@ void MessageCore::forget_requester(int number, const Requester* one) {
   if (found != end) requesters.erase(found);
 }
 
-void MessageCore::tell_lost(int peer, const Status& why) {
+void MessageCore::tell_end(int peer, const Status& why, LinkState end) {
   if (ends.load(std::memory_order_acquire)) return;
-  peers_lost.fetch_add(1, std::memory_order_relaxed);
-  deliveries.add_call([this, peer, why] {
-    if (options.handlers.on_peer_lost) options.handlers.on_peer_lost(peer, why);
+  const bool has_left = end == LinkState::kLeft;
+  if (!has_left) peers_lost.fetch_add(1, std::memory_order_relaxed);
+  deliveries.add_call([this, peer, why, has_left] {
+    const MessageHandlers& handlers = options.handlers;
+    if (has_left && handlers.on_peer_left) handlers.on_peer_left(peer);
+    if (!has_left && handlers.on_peer_lost) handlers.on_peer_lost(peer, why);
   });
-  run_handlers_soon();
-}
-
-void MessageCore::tell_left(int peer) {
-  if (ends.load(std::memory_order_acquire)) return;
-  deliveries.add_call([this, peer] {
-    if (options.handlers.on_peer_left) options.handlers.on_peer_left(peer);
-  });
-  run_handlers_soon();
-}
-
-void MessageCore::run_handlers_soon() {
-  engine->assert_turn();
-  engine->request_after_turn();
 }
 
 Status MessageCore::listen(std::unique_ptr<Listener> listener) {
@@ -70,10 +59,8 @@ Status MessageCore::listen(std::unique_ptr<Listener> listener) {
 void MessageCore::on_ready(std::uint32_t) {
   accept();
   const auto later = calls_.upper_bound(Clock::now());
-  if (later == calls_.begin()) return;
   for (auto due = calls_.begin(); due != later; ++due) deliveries.add_call(std::move(due->second));
   calls_.erase(calls_.begin(), later);
-  run_handlers_soon();
 }
 
 bool MessageCore::look() {
@@ -88,14 +75,12 @@ void MessageCore::accept() {
         static_cast<std::ptrdiff_t>(kMostPending))
       connections_.erase(std::find_if(connections_.begin(), connections_.end(), is_pending));
     static_cast<void>(
-        add(std::make_unique<PeerConnection>(*this, std::move(stream), nullptr, secret), 0)
-            .is_ok());
+        add(std::make_unique<PeerConnection>(*this, std::move(stream), nullptr, secret)).is_ok());
   }
 }
 
-Result<PeerConnection*> MessageCore::add(std::unique_ptr<PeerConnection> fresh,
-                                         std::uint8_t flags) {
-  MEMSPAN_PASS(fresh->start(flags));
+Result<PeerConnection*> MessageCore::add(std::unique_ptr<PeerConnection> fresh) {
+  MEMSPAN_PASS(fresh->start());
   connections_.push_back(std::move(fresh));
   return connections_.back().get();
 }
@@ -126,7 +111,9 @@ Status MessageCore::post(int peer, const OutFrame& out) {
         (found == nullptr || !found->has_requester()))
       found = one.get();
   if (found == nullptr) return {Code::kPeerLost, "it has no connection to this process"};
-  return found->post(out);
+  Status sent = found->connection().submit_control(out);
+  if (!sent.is_ok()) found->on_end(sent);
+  return sent;
 }
 
 void MessageCore::lose(int peer, const Status& why) {

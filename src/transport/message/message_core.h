@@ -3,6 +3,8 @@
 // It accepts those that peers make.
 #pragma once
 
+#include <set>
+
 #include "transport/message/deliveries.h"
 #include "transport/message/owner_side.h"
 
@@ -21,7 +23,6 @@ class MessageCore final : public Source {
   MessageOptions options;
   const SipKey secret;  // of this process as an owner
   OwnerServices services;
-  NonceLog nonces;
   std::atomic<std::uint64_t> connections_made{0};
   std::atomic<std::uint64_t> peers_lost{0};
   std::atomic<std::uint64_t> native_puts{0};
@@ -34,21 +35,20 @@ class MessageCore final : public Source {
   void call_at(Clock::time_point when, std::function<void()> call);
 
   // The rest requires the turn.
+  std::set<Nonce> nonces;                     // of accepted greetings
   std::multimap<int, Requester*> requesters;  // that have a link, by number
   // Peers that are no longer admitted. The set only grows: a number belongs to one peer forever.
   std::set<int> excluded;
 
   void forget_requester(int number, const Requester* one);
-  // Reports "PE 3 on host b: why" to the handler, unless the transport ends.
-  void tell_lost(int peer, const Status& why);
-  void tell_left(int peer);
-  void run_handlers_soon();
+  // Reports "PE 3 on host b: why" or a goodbye to the handler, unless the transport ends.
+  void tell_end(int peer, const Status& why, LinkState end);
 
   // The engine watches for connections from now on.
   Status listen(std::unique_ptr<Listener> listener);
   std::string address() const { return listener_->address(); }
   // Starts it (PeerConnection::start), and owns it.
-  Result<PeerConnection*> add(std::unique_ptr<PeerConnection> fresh, std::uint8_t flags);
+  Result<PeerConnection*> add(std::unique_ptr<PeerConnection> fresh);
   // Destroys it.
   void forget(const PeerConnection& one);
   // One that is open with the owner of that secret, free if there is such a one; or null.

@@ -3,8 +3,21 @@
 
 #include <fmt/format.h>
 
+#ifdef MEMSPAN_NATIVE_RMA
+#include "transport/message/native_path.h"
+#endif
+
 namespace memspan {
 namespace {
+
+#ifndef MEMSPAN_NATIVE_RMA
+// A build without one-sided access.
+class NativePath {
+ public:
+  NativePath(Requester&, NativeAccess*) {}
+  Result<std::size_t> move(auto&&...) { return std::size_t{0}; }
+};
+#endif
 
 // Finds mistakes before anything is sent; the owner also checks.
 Status check(const char* what, const RemotePlace& place, std::size_t bytes) {
@@ -26,24 +39,25 @@ Status check_word(const RemotePlace& place, std::uint8_t width) {
 // Collects frames of puts and posts many at a time.
 class PutBatch {
  public:
-  PutBatch(Requester& requester, const OperationContext& context)
-      : requester_(requester), context_(context), deadline_(context.deadline()) {}
+  PutBatch(Requester& requester, NativePath& native, const OperationContext& context)
+      : requester_(requester), native_(native), context_(context), deadline_(context.deadline()) {}
 
-  Status add(const RemotePlace& to, const void* from, std::size_t bytes) {
-    const auto* rest = static_cast<const std::byte*>(from);
-    for (std::uint64_t offset = to.offset; bytes > 0;) {
-      const auto piece = static_cast<std::uint32_t>(std::min<std::size_t>(bytes, kMostPayload));
+  // Returns how many bytes, from the first one, were moved without frames.
+  Result<std::size_t> add(const RemotePlace& to, std::byte* from, std::size_t bytes) {
+    MEMSPAN_PASS_ASSIGN(const std::size_t moved,
+                        native_.move(context_, MoveDirection::kPut, from, to, bytes));
+    for (std::size_t done = moved; done < bytes;) {
+      const auto piece =
+          static_cast<std::uint32_t>(std::min<std::size_t>(bytes - done, kMostPayload));
       MEMSPAN_PASS(add({{.type = FrameType::kPut,
                          .payload = piece,
                          .tag = context_.id(),
                          .region = to.region.id,
-                         .offset = offset},
-                        rest}));
-      offset += piece;
-      rest += piece;
-      bytes -= piece;
+                         .offset = to.offset + done},
+                        from + done}));
+      done += piece;
     }
-    return Status::ok();
+    return moved;
   }
   Status add(const OutFrame& frame) {
     if (count_ == frames_.size()) MEMSPAN_PASS(post());
@@ -59,6 +73,7 @@ class PutBatch {
 
  private:
   Requester& requester_;
+  NativePath& native_;
   const OperationContext& context_;
   const Deadline deadline_;
   std::array<OutFrame, 16> frames_;
@@ -78,6 +93,159 @@ Frame atomic_frame(const OperationContext& context, const AtomicOp& op, const Re
           .compare = op.compare};
 }
 
+class MessageLink final : public Link {
+ public:
+  MessageLink(MessageCore& core, const PeerAddress& address)
+      : requester_(core, address), native_(requester_, core.services.native) {}
+
+  Status move(OperationContext& context, MoveDirection direction,
+              std::span<const MovePiece> pieces) override {
+    const bool is_put = direction == MoveDirection::kPut;
+    for (const MovePiece& piece : pieces)
+      MEMSPAN_PASS(check(is_put ? "a put" : "a get", {*piece.region, piece.offset}, piece.bytes));
+    return is_put ? put_pieces(context, pieces) : get_pieces(context, pieces);
+  }
+
+  Status get_nbi(OperationContext& context, void* to, const RemotePlace& from,
+                 std::size_t bytes) override {
+    MEMSPAN_PASS(check("a get", from, bytes));
+    context.use(*this);
+    auto* const local = static_cast<std::byte*>(to);
+    MEMSPAN_PASS_ASSIGN(const std::size_t done,
+                        native_.move(context, MoveDirection::kGet, local, from, bytes));
+    const Turn turn(requester_.engine);
+    return ask(context, local + done, {from.region, from.offset + done}, bytes - done, nullptr,
+               context.deadline())
+        .status();
+  }
+
+  Status put_signal(OperationContext& context, const RemotePlace& to, const void* from,
+                    std::size_t bytes, const RemotePlace& signal, std::uint64_t value,
+                    SignalOp op) override {
+    MEMSPAN_PASS(check_word(signal, sizeof value));
+    if (bytes != 0) MEMSPAN_PASS(check("a put", to, bytes));
+    context.use(*this);
+    const AtomicKind kind = op == SignalOp::kSet ? AtomicKind::kSet : AtomicKind::kAdd;
+    PutBatch batch(requester_, native_, context);
+    MEMSPAN_PASS_ASSIGN(const std::size_t done,
+                        batch.add(to, static_cast<std::byte*>(const_cast<void*>(from)), bytes));
+    MEMSPAN_PASS(batch.add({atomic_frame(context, {kind, sizeof value, value}, signal,
+                                         done < bytes ? kAfterPut : std::uint8_t{0}),
+                            nullptr}));
+    return batch.post();
+  }
+
+  Status atomic(OperationContext& context, const AtomicOp& op, const RemotePlace& at,
+                std::uint64_t* fetched) override {
+    MEMSPAN_PASS(check_word(at, op.width));
+    const Deadline deadline = context.deadline();
+    if (fetched == nullptr) context.use(*this);
+    const Turn turn(requester_.engine);
+    if (fetched == nullptr) {
+      const OutFrame frame{atomic_frame(context, op, at, 0), nullptr};
+      return requester_.post({&frame, 1}, SendMode::kWait, deadline);
+    }
+    const auto before = requester_.call(
+        {.frame = atomic_frame(context, op, at, kWantsAnswer), .context = context.id()}, deadline);
+    if (before.is_ok()) *fetched = *before;
+    return before.status();
+  }
+
+  std::uint64_t start_quiet(OperationContext& context) override {
+    const Turn turn(requester_.engine);
+    const auto asked = requester_.request_quiet(context.id(), context.deadline());
+    if (asked.is_ok()) return *asked;
+    requester_.note_failure(context.id(), asked.status());
+    return 0;
+  }
+
+  Status finish_quiet(OperationContext& context, std::uint64_t ticket) override {
+    const Turn turn(requester_.engine);
+    // 0: the request failed, and the reason is noted.
+    if (ticket != 0) MEMSPAN_PASS(requester_.wait(ticket, context.deadline(), nullptr));
+    return requester_.take_failure(context.id());
+  }
+
+  Status send(const MessageTag& tag, std::span<const std::byte> bytes,
+              const Deadline& deadline) override {
+    return send(tag, bytes, SendMode::kWait, deadline);
+  }
+
+  Status post(const MessageTag& tag, std::span<const std::byte> bytes) override {
+    return send(tag, bytes, SendMode::kControl, Deadline::never());
+  }
+
+  LinkState state() const override { return requester_.state(); }
+
+ private:
+  Status put_pieces(OperationContext& context, std::span<const MovePiece> pieces) {
+    context.use(*this);
+    PutBatch batch(requester_, native_, context);
+    for (const MovePiece& piece : pieces)
+      MEMSPAN_PASS(batch.add({*piece.region, piece.offset}, piece.local, piece.bytes).status());
+    return batch.post();
+  }
+
+  Status get_pieces(OperationContext& context, std::span<const MovePiece> pieces) {
+    const Deadline deadline = context.deadline();
+    Completion completion;
+    std::uint64_t last = 0;
+    for (const MovePiece& piece : pieces) {
+      const RemotePlace from{*piece.region, piece.offset};
+      const Result<std::size_t> done =
+          native_.move(context, MoveDirection::kGet, piece.local, from, piece.bytes);
+      const Turn turn(requester_.engine);
+      if (!done.is_ok()) {
+        // Answers to earlier pieces would write to the caller's memory.
+        requester_.abandon(&completion);
+        return done.status();
+      }
+      MEMSPAN_PASS_ASSIGN(const std::uint64_t asked,
+                          ask(context, piece.local + *done, {from.region, from.offset + *done},
+                              piece.bytes - *done, &completion, deadline));
+      last = std::max(last, asked);
+    }
+    const Turn turn(requester_.engine);
+    MEMSPAN_PASS(requester_.wait(last, deadline, &completion));
+    return std::move(completion.status);
+  }
+
+  Result<std::uint64_t> ask(OperationContext& context, void* to, const RemotePlace& from,
+                            std::size_t bytes, Completion* completion, const Deadline& deadline)
+      MEMSPAN_REQUIRES(requester_.engine.turn) {
+    std::uint64_t last = 0;
+    for (std::size_t done = 0; done < bytes;) {
+      const std::size_t piece = std::min<std::size_t>(bytes - done, kGetPiece);
+      const auto asked = requester_.request({{.type = FrameType::kGet,
+                                              .region = from.region.id,
+                                              .offset = from.offset + done,
+                                              .length = piece},
+                                             static_cast<std::byte*>(to) + done,
+                                             context.id(),
+                                             completion},
+                                            deadline);
+      if (!asked.is_ok()) {
+        // Earlier pieces would write to memory and a completion of the caller.
+        if (completion != nullptr) requester_.abandon(completion);
+        return asked.status();
+      }
+      last = *asked;
+      done += piece;
+    }
+    return last;
+  }
+
+  Status send(const MessageTag& tag, std::span<const std::byte> bytes, SendMode mode,
+              const Deadline& deadline) {
+    MEMSPAN_TRY_ASSIGN(const OutFrame message, message_frame(tag, bytes), requester_.name());
+    const Turn turn(requester_.engine);
+    return requester_.post({&message, 1}, mode, deadline);
+  }
+
+  Requester requester_;
+  NativePath native_;
+};
+
 }  // namespace
 
 Result<OutFrame> message_frame(const MessageTag& tag, std::span<const std::byte> bytes) {
@@ -88,153 +256,13 @@ Result<OutFrame> message_frame(const MessageTag& tag, std::span<const std::byte>
   return OutFrame{{.type = FrameType::kMessage,
                    .payload = static_cast<std::uint32_t>(bytes.size()),
                    .tag = tag.kind,
-                   .region = {},
                    .operand = tag.id,
                    .compare = tag.sequence},
                   bytes.data()};
 }
 
-Status MessageLink::put(OperationContext& context, const RemotePlace& to, const void* from,
-                        std::size_t bytes) {
-  MEMSPAN_PASS(check("a put", to, bytes));
-  context.use(*this);
-  MEMSPAN_PASS_ASSIGN(const std::size_t done, native_.put(context, to, from, bytes));
-  PutBatch batch(requester_, context);
-  MEMSPAN_PASS(batch.add({to.region, to.offset + done}, static_cast<const std::byte*>(from) + done,
-                         bytes - done));
-  return batch.post();
-}
-
-Result<std::uint64_t> MessageLink::ask(OperationContext& context, void* to, const RemotePlace& from,
-                                       std::size_t bytes, Completion* completion,
-                                       const Deadline& deadline) {
-  std::uint64_t last = 0;
-  for (std::size_t done = 0; done < bytes;) {
-    const std::size_t piece = std::min<std::size_t>(bytes - done, kGetPiece);
-    const auto asked = requester_.request({{.type = FrameType::kGet,
-                                            .region = from.region.id,
-                                            .offset = from.offset + done,
-                                            .length = piece},
-                                           static_cast<std::byte*>(to) + done,
-                                           context.id(),
-                                           completion},
-                                          deadline);
-    if (!asked.is_ok()) {
-      // Earlier pieces would write to memory and a completion of the caller.
-      if (completion != nullptr) requester_.abandon(completion);
-      return asked.status();
-    }
-    last = *asked;
-    done += piece;
-  }
-  return last;
-}
-
-Status MessageLink::get(OperationContext& context, void* to, const RemotePlace& from,
-                        std::size_t bytes) {
-  MEMSPAN_PASS(check("a get", from, bytes));
-  MEMSPAN_PASS_ASSIGN(const std::size_t done, native_.get(context, to, from, bytes));
-  if (bytes != 0 && done == bytes) return Status::ok();
-  const MovePiece rest{static_cast<std::byte*>(to) + done, &from.region, from.offset + done,
-                       bytes - done};
-  return get_pieces(context, {&rest, 1});
-}
-
-Status MessageLink::get_pieces(OperationContext& context, std::span<const MovePiece> pieces) {
-  const Deadline deadline = context.deadline();
-  Completion completion;
-  std::uint64_t last = 0;
-  for (const MovePiece& piece : pieces) {
-    const Turn turn(requester_.engine);
-    MEMSPAN_PASS_ASSIGN(const std::uint64_t asked,
-                        ask(context, piece.local, {*piece.region, piece.offset}, piece.bytes,
-                            &completion, deadline));
-    last = std::max(last, asked);
-  }
-  const Turn turn(requester_.engine);
-  MEMSPAN_PASS(requester_.wait(last, deadline, &completion));
-  return std::move(completion.status);
-}
-
-Status MessageLink::get_nbi(OperationContext& context, void* to, const RemotePlace& from,
-                            std::size_t bytes) {
-  MEMSPAN_PASS(check("a get", from, bytes));
-  context.use(*this);
-  MEMSPAN_PASS_ASSIGN(const std::size_t done, native_.get(context, to, from, bytes));
-  const Turn turn(requester_.engine);
-  return ask(context, static_cast<std::byte*>(to) + done, {from.region, from.offset + done},
-             bytes - done, nullptr, context.deadline())
-      .status();
-}
-
-Status MessageLink::put_signal(OperationContext& context, const RemotePlace& to, const void* from,
-                               std::size_t bytes, const RemotePlace& signal, std::uint64_t value,
-                               SignalOp op) {
-  MEMSPAN_PASS(check_word(signal, sizeof value));
-  if (bytes != 0) MEMSPAN_PASS(check("a put", to, bytes));
-  context.use(*this);
-  const AtomicKind kind = op == SignalOp::kSet ? AtomicKind::kSet : AtomicKind::kAdd;
-  MEMSPAN_PASS_ASSIGN(const std::size_t done, native_.put(context, to, from, bytes));
-  PutBatch batch(requester_, context);
-  MEMSPAN_PASS(batch.add({to.region, to.offset + done}, static_cast<const std::byte*>(from) + done,
-                         bytes - done));
-  MEMSPAN_PASS(batch.add({atomic_frame(context, {kind, sizeof value, value}, signal,
-                                       done < bytes ? kAfterPut : std::uint8_t{0}),
-                          nullptr}));
-  return batch.post();
-}
-
-Status MessageLink::move(OperationContext& context, MoveDirection direction,
-                         std::span<const MovePiece> pieces) {
-  for (const MovePiece& piece : pieces)
-    MEMSPAN_PASS(check(direction == MoveDirection::kPut ? "a put" : "a get",
-                       {*piece.region, piece.offset}, piece.bytes));
-  if (direction == MoveDirection::kPut) {
-    context.use(*this);
-    PutBatch batch(requester_, context);
-    for (const MovePiece& piece : pieces)
-      MEMSPAN_PASS(batch.add({*piece.region, piece.offset}, piece.local, piece.bytes));
-    return batch.post();
-  }
-  return get_pieces(context, pieces);
-}
-
-Status MessageLink::atomic(OperationContext& context, const AtomicOp& op, const RemotePlace& at,
-                           std::uint64_t* fetched) {
-  MEMSPAN_PASS(check_word(at, op.width));
-  const Deadline deadline = context.deadline();
-  if (fetched == nullptr) context.use(*this);
-  const Turn turn(requester_.engine);
-  if (fetched == nullptr) {
-    const OutFrame frame{atomic_frame(context, op, at, 0), nullptr};
-    return requester_.post({&frame, 1}, SendMode::kWait, deadline);
-  }
-  const auto before = requester_.call(
-      {.frame = atomic_frame(context, op, at, kWantsAnswer), .context = context.id()}, deadline);
-  if (before.is_ok()) *fetched = *before;
-  return before.status();
-}
-
-std::uint64_t MessageLink::start_quiet(OperationContext& context) {
-  const Turn turn(requester_.engine);
-  const auto asked = requester_.request_quiet(context.id(), context.deadline());
-  if (asked.is_ok()) return *asked;
-  requester_.note_failure(context.id(), asked.status());
-  return 0;
-}
-
-Status MessageLink::finish_quiet(OperationContext& context, std::uint64_t ticket) {
-  const Turn turn(requester_.engine);
-  // 0: the request failed, and the reason is noted.
-  if (ticket != 0) MEMSPAN_PASS(requester_.wait(ticket, context.deadline(), nullptr));
-  return requester_.take_failure(context.id());
-}
-
-Status MessageLink::send(const MessageTag& tag, std::span<const std::byte> bytes, SendMode mode,
-                         const Deadline& deadline) {
-  MEMSPAN_TRY_ASSIGN(const OutFrame message, message_frame(tag, bytes), requester_.name());
-  const Turn turn(requester_.engine);
-  return requester_.post({&message, 1}, mode, deadline);
+std::unique_ptr<Link> make_message_link(MessageCore& core, const PeerAddress& address) {
+  return std::make_unique<MessageLink>(core, address);
 }
 
 }  // namespace memspan

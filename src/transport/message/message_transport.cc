@@ -15,7 +15,8 @@ constexpr std::size_t kSecretBytes = sizeof(SipKey);
 
 ExposedRegion::~ExposedRegion() {
   core_.services.regions.remove(described_.id);
-  if (access_ != nullptr) access_->retract(base_, described_.bytes);
+  if (described_.transport_key == kNativeRegion)
+    core_.services.native->retract(base_, described_.bytes);
 }
 
 MessageTransport::MessageTransport(MessageOptions options)
@@ -50,14 +51,14 @@ std::string MessageTransport::address() const {
 
 Result<std::unique_ptr<ExposedRegion>> MessageTransport::expose(const LocalRegion& region) {
   MEMSPAN_TRY_ASSIGN(const RegionId id, core_->services.regions.add(region), "exposing a region");
-  NativeAccess* const access = region.lasts ? core_->services.native : nullptr;
-  const std::string key(access != nullptr ? kNativeRegion : std::string_view());
+  const bool is_native = region.lasts && core_->services.native != nullptr;
+  const std::string key(is_native ? kNativeRegion : std::string_view());
   return std::unique_ptr<ExposedRegion>(
-      new ExposedRegion(*core_, {id, region.bytes, region.kind, key}, access, region.base));
+      new ExposedRegion(*core_, {id, region.bytes, region.kind, key}, region.base));
 }
 
 std::unique_ptr<Link> MessageTransport::connect(const PeerAddress& peer) {
-  return std::make_unique<MessageLink>(*core_, peer);
+  return make_message_link(*core_, peer);
 }
 
 ProgressEngine& MessageTransport::engine() {

@@ -64,13 +64,11 @@ class ExposedRegion : NotCopyable {
 
  private:
   friend class MessageTransport;
-  // `access`: gives keys for it, or null.
-  ExposedRegion(MessageCore& core, RemoteRegion described, NativeAccess* access, std::byte* base)
-      : core_(core), described_(std::move(described)), access_(access), base_(base) {}
+  ExposedRegion(MessageCore& core, RemoteRegion described, std::byte* base)
+      : core_(core), described_(std::move(described)), base_(base) {}
 
   MessageCore& core_;
   const RemoteRegion described_;
-  NativeAccess* const access_;
   std::byte* const base_;
 };
 

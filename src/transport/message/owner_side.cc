@@ -15,10 +15,6 @@ void count(std::atomic<std::uint64_t>& counter) {
   counter.fetch_add(1, std::memory_order_relaxed);
 }
 
-std::span<const std::byte> bytes_of(std::string_view text) {
-  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
-}
-
 // The file may have shrunk, or the program may have unmapped the memory.
 std::optional<Denial> check_memory(std::byte* at, std::uint64_t bytes, MemoryAccess access) {
   if (bytes == 0 || !find_fault(at, bytes, access)) return std::nullopt;
@@ -30,32 +26,20 @@ std::optional<Denial> check_memory(std::byte* at, std::uint64_t bytes, MemoryAcc
 
 Status OwnerSide::begin(const Frame& frame) {
   frame_ = frame;
-  switch (frame.type) {
-    case FrameType::kMessage:
-      text_ = Buffer(frame.payload);
-      return Status::ok();
-    case FrameType::kPut: {
-      const PinnedMemory memory = services_.regions.pin(frame.region, frame.offset, frame.payload);
-      put_was_refused_ = memory.denial.has_value();
-      if (put_was_refused_) return refuse(frame, *memory.denial);
-      is_put_to_device_ = memory.device != nullptr;
-      if (is_put_to_device_) text_ = Buffer(frame.payload);
-      const auto no_memory = is_put_to_device_
-                                 ? std::nullopt
-                                 : check_memory(memory.at, frame.payload, MemoryAccess::kWrite);
-      services_.regions.unpin(frame.region);
-      put_was_refused_ = no_memory.has_value();
-      return put_was_refused_ ? refuse(frame, *no_memory) : Status::ok();
-    }
-    case FrameType::kGet:
-    case FrameType::kAtomic:
-    case FrameType::kFlush:
-    case FrameType::kKey:
-      return Status::ok();
-    default:
-      return {Code::kInvalidArgument,
-              fmt::format("type {} among requests", static_cast<int>(frame.type))};
-  }
+  if (!is_request(frame.type))
+    return {Code::kInvalidArgument,
+            fmt::format("type {} among requests", static_cast<int>(frame.type))};
+  if (frame.type == FrameType::kMessage) text_ = Buffer(frame.payload);
+  if (frame.type != FrameType::kPut) return Status::ok();
+  const PinnedMemory memory = services_.regions.pin(frame.region, frame.offset, frame.payload);
+  std::optional<Denial> denial = memory.denial;
+  is_put_to_device_ = memory.device != nullptr;
+  if (is_put_to_device_)
+    text_ = Buffer(frame.payload);
+  else if (!denial)
+    denial = check_memory(memory.at, frame.payload, MemoryAccess::kWrite);
+  put_was_refused_ = denial.has_value();
+  return put_was_refused_ ? refuse(frame, *denial) : Status::ok();
 }
 
 // If the region is retracted while a payload arrives, the rest is discarded.
@@ -63,14 +47,8 @@ std::byte* OwnerSide::pin() {
   if (frame_.type != FrameType::kPut) return text_.data();
   if (put_was_refused_) return nullptr;
   if (is_put_to_device_) return text_.data();
-  const PinnedMemory memory = services_.regions.pin(frame_.region, frame_.offset, frame_.payload);
-  is_pinned_ = !memory.denial.has_value();
-  return memory.at;
-}
-
-void OwnerSide::unpin() {
-  if (is_pinned_) services_.regions.unpin(frame_.region);
-  is_pinned_ = false;
+  pinned_ = services_.regions.pin(frame_.region, frame_.offset, frame_.payload);
+  return pinned_.at;
 }
 
 Status OwnerSide::end(const Frame& frame) {
@@ -85,7 +63,7 @@ Status OwnerSide::end(const Frame& frame) {
     case FrameType::kAtomic:
       return apply_atomic_frame(frame);
     case FrameType::kFlush:
-      return answers_.answer({.type = FrameType::kFlushed, .tag = frame.tag, .region = {}}, {});
+      return answer(frame, {.type = FrameType::kFlushed});
     case FrameType::kKey:
       return give_key(frame);
     default:
@@ -99,9 +77,8 @@ Status OwnerSide::end(const Frame& frame) {
 
 // An answer says that all earlier messages were handled.
 bool OwnerSide::must_wait(FrameType type) {
-  const bool has_answer = type == FrameType::kGet || type == FrameType::kAtomic ||
-                          type == FrameType::kFlush || type == FrameType::kKey;
-  return has_answer && !answers_.is_delivered();
+  return is_request(type) && type != FrameType::kPut && type != FrameType::kMessage &&
+         !answers_.is_delivered();
 }
 
 Status OwnerSide::apply_get(const Frame& frame) {
@@ -109,42 +86,30 @@ Status OwnerSide::apply_get(const Frame& frame) {
     return refuse(frame, {Refusal::kBounds, fmt::format("a get of {} bytes; at most {} at once",
                                                         frame.length, kMostPayload)});
   const PinnedMemory memory = services_.regions.pin(frame.region, frame.offset, frame.length);
-  if (memory.denial.has_value()) return refuse(frame, *memory.denial);
+  if (memory.denial) return refuse(frame, *memory.denial);
+  const std::byte* bytes = memory.at;
   Buffer staged;
-  std::optional<Denial> no_memory;
+  std::array<std::byte, kMostWords> words;
   if (memory.device != nullptr) {
     staged = Buffer(frame.length);
     const Status copied = memory.device->copy(staged.data(), memory.at, frame.length);
-    if (!copied.is_ok()) no_memory = Denial{Refusal::kMemory, copied.message()};
-  } else {
-    no_memory = check_memory(memory.at, frame.length, MemoryAccess::kRead);
-  }
-  if (no_memory) {
-    services_.regions.unpin(frame.region);
-    return refuse(frame, *no_memory);
-  }
-  count(services_.counters.gets);
-  std::array<std::byte, kMostWords> words;
-  const std::byte* bytes = memory.device != nullptr ? staged.data() : memory.at;
-  if (memory.device == nullptr && frame.length <= words.size()) {
+    if (!copied.is_ok()) return refuse(frame, {Refusal::kMemory, copied.message()});
+    bytes = staged.data();
+  } else if (const auto denial = check_memory(memory.at, frame.length, MemoryAccess::kRead)) {
+    return refuse(frame, *denial);
+  } else if (frame.length <= words.size()) {
     copy_words<Words::kLoaded>(words.data(), memory.at, frame.length);
     bytes = words.data();
   }
-  Status sent = answers_.answer({.type = FrameType::kData,
-                                 .payload = static_cast<std::uint32_t>(frame.length),
-                                 .tag = frame.tag,
-                                 .region = {}},
-                                {bytes, frame.length});
-  services_.regions.unpin(frame.region);
-  return sent;
+  count(services_.counters.gets);
+  return answer(frame, {.type = FrameType::kData}, {bytes, frame.length});
 }
 
 // Writes nothing if the region was retracted while the payload arrived.
 Status OwnerSide::copy_to_device(const Frame& frame) {
   const PinnedMemory memory = services_.regions.pin(frame.region, frame.offset, frame.payload);
-  if (memory.denial.has_value()) return Status::ok();
+  if (memory.denial) return Status::ok();
   const Status copied = memory.device->copy(memory.at, text_.data(), text_.size());
-  services_.regions.unpin(frame.region);
   put_was_refused_ = !copied.is_ok();
   return put_was_refused_ ? refuse(frame, {Refusal::kMemory, copied.message()}) : Status::ok();
 }
@@ -157,32 +122,26 @@ Status OwnerSide::apply_atomic_frame(const Frame& frame) {
     return refuse(frame, {Refusal::kWord, fmt::format("atomic {} of {} bytes; allowed are 4 and 8",
                                                       frame.kind, frame.width)});
   const PinnedMemory memory = services_.regions.pin(frame.region, frame.offset, frame.width);
-  if (memory.denial.has_value()) return refuse(frame, *memory.denial);
-  if (memory.device != nullptr) {
-    services_.regions.unpin(frame.region);
+  if (memory.denial) return refuse(frame, *memory.denial);
+  if (memory.device != nullptr)
     return refuse(frame,
                   {Refusal::kWord, "an atomic on memory of a device, which messages cannot"});
-  }
-  const bool is_aligned = reinterpret_cast<std::uintptr_t>(memory.at) % frame.width == 0;
-  std::uint64_t before = 0;
-  if (is_aligned)
-    before = apply_atomic(memory.at, {kind, frame.width, frame.operand, frame.compare});
-  services_.regions.unpin(frame.region);
-  if (!is_aligned)
+  if (reinterpret_cast<std::uintptr_t>(memory.at) % frame.width != 0)
     return refuse(frame, {Refusal::kWord, fmt::format("an atomic of {} bytes at offset {}, which "
                                                       "is not aligned",
                                                       frame.width, frame.offset)});
+  const std::uint64_t before =
+      apply_atomic(memory.at, {kind, frame.width, frame.operand, frame.compare});
   count(services_.counters.atomics);
   has_applied_ = has_applied_ || kind != AtomicKind::kFetch;
   if ((frame.flags & kWantsAnswer) == 0) return Status::ok();
-  return answers_.answer(
-      {.type = FrameType::kFetched, .tag = frame.tag, .region = {}, .operand = before}, {});
+  return answer(frame, {.type = FrameType::kFetched, .operand = before});
 }
 
 // Only for whole windows, so that peers cannot make this process register memory repeatedly.
 Status OwnerSide::give_key(const Frame& frame) {
   const PinnedMemory memory = services_.regions.pin(frame.region, frame.offset, frame.operand);
-  if (memory.denial.has_value()) return refuse(frame, *memory.denial);
+  if (memory.denial) return refuse(frame, *memory.denial);
   std::string key;
   const bool is_window =
       frame.offset % kNativeWindow == 0 && frame.operand == std::min(kNativeWindow, memory.rest);
@@ -191,12 +150,7 @@ Status OwnerSide::give_key(const Frame& frame) {
     if (made.is_ok() && made->size() <= kMostKey) key = std::move(made).value();
     if (!key.empty()) count(services_.counters.native_keys);
   }
-  services_.regions.unpin(frame.region);
-  return answers_.answer({.type = FrameType::kKeyed,
-                          .payload = static_cast<std::uint32_t>(key.size()),
-                          .tag = frame.tag,
-                          .region = {}},
-                         bytes_of(key));
+  return answer(frame, {.type = FrameType::kKeyed}, std::as_bytes(std::span(key)));
 }
 
 Status OwnerSide::refuse(const Frame& frame, const Denial& denial) {
@@ -204,13 +158,17 @@ Status OwnerSide::refuse(const Frame& frame, const Denial& denial) {
   const bool is_answer = frame.type == FrameType::kGet || frame.type == FrameType::kKey ||
                          (frame.flags & kWantsAnswer) != 0;
   const std::string_view why = std::string_view(denial.why).substr(0, kMostText);
-  return answers_.answer({.type = FrameType::kRefused,
-                          .kind = static_cast<std::uint8_t>(denial.refusal),
-                          .flags = is_answer ? kWantsAnswer : std::uint8_t{0},
-                          .payload = static_cast<std::uint32_t>(why.size()),
-                          .tag = frame.tag,
-                          .region = {}},
-                         bytes_of(why));
+  return answer(frame,
+                {.type = FrameType::kRefused,
+                 .kind = static_cast<std::uint8_t>(denial.refusal),
+                 .flags = is_answer ? kWantsAnswer : std::uint8_t{0}},
+                std::as_bytes(std::span(why)));
+}
+
+Status OwnerSide::answer(const Frame& request, Frame frame, std::span<const std::byte> payload) {
+  frame.tag = request.tag;
+  frame.payload = static_cast<std::uint32_t>(payload.size());
+  return answers_.answer(frame, payload);
 }
 
 }  // namespace memspan

@@ -52,7 +52,7 @@ class OwnerSide final : public FrameSink {
 
   Status begin(const Frame& frame) override;
   std::byte* pin() override;
-  void unpin() override;
+  void unpin() override { pinned_ = {}; }
   Status end(const Frame& frame) override;
   bool must_wait(FrameType type) override;
 
@@ -66,15 +66,17 @@ class OwnerSide final : public FrameSink {
   Status copy_to_device(const Frame& frame);
   Status apply_atomic_frame(const Frame& frame);
   Status give_key(const Frame& frame);
+  // Adds the tag of the request and the size of the payload.
+  Status answer(const Frame& request, Frame frame, std::span<const std::byte> payload = {});
 
   OwnerServices& services_;
   AnswerSink& answers_;
   bool has_applied_ = false;
-  bool put_was_refused_ = false;  // the last put: an atomic after it may depend on it
-  bool is_pinned_ = false;
+  bool put_was_refused_ = false;   // the last put: an atomic after it may depend on it
   bool is_put_to_device_ = false;  // its payload is received into text_
   Frame frame_;
-  Buffer text_;  // the payload of a message or of a put to device memory
+  PinnedMemory pinned_;  // of a put, from pin() to unpin()
+  Buffer text_;          // the payload of a message or of a put to device memory
 };
 
 }  // namespace memspan

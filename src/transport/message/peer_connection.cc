@@ -13,7 +13,7 @@ namespace {
 constexpr auto kGreetingTime = std::chrono::seconds(10);
 
 OutFrame frame_of(FrameType type, std::uint8_t flags = 0) {
-  return {{.type = type, .flags = flags, .region = {}}, nullptr};
+  return {{.type = type, .flags = flags}, nullptr};
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ PeerConnection::~PeerConnection() {
   if (!core_.ends.load(std::memory_order_acquire)) connection_->close();
 }
 
-Status PeerConnection::start(std::uint8_t flags) {
+Status PeerConnection::start() {
   MEMSPAN_PASS(connection_->start());
   backlog_->connection = connection_->id();
   // A peer that does not answer is silent (Heartbeat).
@@ -49,7 +49,7 @@ Status PeerConnection::start(std::uint8_t flags) {
                     .name = core_.options.name,
                     .nonce = session.nonce(),
                     .proof = session.proof(core_.secret),
-                    .is_apart = (flags & kApart) != 0};
+                    .is_apart = requester_->connects_to() == nullptr};
   const std::string text = hello.payload();
   const OutFrame greeting{hello.frame(), text.data()};
   return connection_->submit_control(greeting);
@@ -92,7 +92,7 @@ Status PeerConnection::greet(const Frame& frame) {
 
 // Ok, or kAuth.
 Status PeerConnection::admit(const Hello& hello) {
-  if (!core_.nonces.add(hello.nonce))
+  if (!core_.nonces.insert(hello.nonce).second)
     return {Code::kAuth, "it repeats the greeting of another connection"};
   if (core_.excluded.contains(hello.peer)) return {Code::kAuth, "it is not a member any more"};
   if (hello.protocol == kProtocolVersion) return Status::ok();
@@ -100,7 +100,6 @@ Status PeerConnection::admit(const Hello& hello) {
                                       ": processes of a job must have the same version",
                                       hello.name, hello.version, core_.options.name);
   core_.deliveries.add_call([why] { log_line(LogLevel::kWarn, why); });
-  core_.run_handlers_soon();
   return {Code::kAuth, why};
 }
 
@@ -123,25 +122,18 @@ Status PeerConnection::open() {
 
 void PeerConnection::on_stranger(const Status& why) {
   [[maybe_unused]] const Status told =
-      side_.refuse({.type = FrameType::kHello, .region = {}}, {Refusal::kHello, why.message()});
+      side_.refuse({.type = FrameType::kHello}, {Refusal::kHello, why.message()});
 }
 
 // ---- frames
 
 bool PeerConnection::is_expected(FrameType type) const {
   const bool is_greeting = state_ == State::kGreeting;
-  switch (type) {
-    case FrameType::kHello:
-      return is_greeting && !is_made_;
-    case FrameType::kWelcome:
-    case FrameType::kYield:
-      return is_greeting && is_made_;
-    case FrameType::kBye:
-      return !is_greeting;
-    default:
-      if (is_greeting) return is_made_ && type == FrameType::kRefused;
-      return is_open() && (!is_answer(type) || requester_ != nullptr || asks_no_more_);
-  }
+  if (type == FrameType::kHello) return is_greeting && !is_made_;
+  if (type == FrameType::kWelcome || type == FrameType::kYield) return is_greeting && is_made_;
+  if (type == FrameType::kBye) return !is_greeting;
+  if (is_greeting) return is_made_ && type == FrameType::kRefused;
+  return is_open() && (!is_answer(type) || requester_ != nullptr || asks_no_more_);
 }
 
 Status PeerConnection::begin(const Frame& frame) {
@@ -161,10 +153,6 @@ Status PeerConnection::begin(const Frame& frame) {
 std::byte* PeerConnection::pin() {
   if (text_.size() != 0) return text_.data();
   return sink_ == nullptr ? nullptr : sink_->pin();
-}
-
-void PeerConnection::unpin() {
-  if (sink_ != nullptr) sink_->unpin();
 }
 
 Status PeerConnection::end(const Frame& frame) {
@@ -199,24 +187,12 @@ Status PeerConnection::answer(const Frame& frame, std::span<const std::byte> pay
 
 void PeerConnection::deliver(const MessageTag& tag, Buffer bytes) {
   core_.deliveries.add_message(peer_, tag, std::move(bytes), backlog_);
-  core_.run_handlers_soon();
 }
 
 bool PeerConnection::is_delivered() {
   if (backlog_->count.load() == 0) return true;
   backlog_->is_awaited.store(true);
   return backlog_->count.load() == 0;  // handled just now
-}
-
-Status PeerConnection::post(const OutFrame& out) {
-  Status sent = connection_->submit_control(out);
-  if (!sent.is_ok()) on_end(sent);
-  return sent;
-}
-
-void PeerConnection::carry(Requester& requester) {
-  requester_ = &requester;
-  connection_->expect_life();
 }
 
 // ---- ends
@@ -231,10 +207,6 @@ void PeerConnection::release() {
   requester_ = nullptr;
   say_goodbye(0);
   connection_->call_again();
-}
-
-void PeerConnection::leave() {
-  if (is_open()) say_goodbye(kLeaves);
 }
 
 Status PeerConnection::after_look() {
@@ -257,7 +229,8 @@ void PeerConnection::on_end(const Status& why) {
   else if (requester_ != nullptr)
     requester_->on_end(why, peer_leaves_ && is_cut ? LinkState::kLeft : LinkState::kLost);
   else if (peer_asks_)
-    core_.tell_lost(peer_, {Code::kPeerLost, fmt::format("{}: {}", name_, why.message())});
+    core_.tell_end(peer_, {Code::kPeerLost, fmt::format("{}: {}", name_, why.message())},
+                   LinkState::kLost);
   core_.forget(*this);
 }
 

@@ -26,8 +26,8 @@ class PeerConnection final : public ConnectionOwner, public AnswerSink {
                  const SipKey& secret);
   ~PeerConnection() override;
 
-  // Greets, if this process makes it. `flags`: of the greeting.
-  Status start(std::uint8_t flags);
+  // Greets, if this process makes it.
+  Status start();
   // -1 before the peer has greeted.
   int peer() const { return peer_; }
   bool is_open() const { return state_ == State::kOpen; }
@@ -42,14 +42,17 @@ class PeerConnection final : public ConnectionOwner, public AnswerSink {
   bool is_of(const SipKey& secret) const;
   Connection& connection() { return *connection_; }
 
-  void carry(Requester& requester);
+  void carry(Requester& requester) {
+    requester_ = &requester;
+    connection_->expect_life();
+  }
   // The requester requests nothing more. The peer may.
   void release();
   // This process ends.
-  void leave();
+  void leave() {
+    if (is_open()) say_goodbye(kLeaves);
+  }
   void close() { connection_->close(); }
-  // Destroys this if it fails.
-  Status post(const OutFrame& out);
 
   // Destroys this.
   void on_end(const Status& why) override;
@@ -57,7 +60,9 @@ class PeerConnection final : public ConnectionOwner, public AnswerSink {
 
   Status begin(const Frame& frame) override;
   std::byte* pin() override;
-  void unpin() override;
+  void unpin() override {
+    if (sink_ != nullptr) sink_->unpin();
+  }
   Status end(const Frame& frame) override;
   void on_stranger(const Status& why) override;
   bool must_wait(FrameType type) override { return side_.must_wait(type); }

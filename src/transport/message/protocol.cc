@@ -55,7 +55,6 @@ Frame Hello::frame() const {
           .flags = is_apart ? kApart : std::uint8_t{0},
           .payload = static_cast<std::uint32_t>(payload().size()),
           .tag = static_cast<std::uint64_t>(peer),
-          .region = {},
           .offset = proof,
           .length = protocol,
           .operand = nonce.low,

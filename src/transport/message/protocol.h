@@ -66,7 +66,7 @@ struct Frame {
   std::uint8_t flags = 0;
   std::uint32_t payload = 0;
   std::uint64_t tag = 0;
-  RegionId region;
+  RegionId region = {};
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
   std::uint64_t operand = 0;
@@ -97,7 +97,7 @@ Result<Frame> decode(std::span<const std::byte, kFrameBytes> header);
 struct Nonce {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
-  bool operator==(const Nonce&) const = default;
+  auto operator<=>(const Nonce&) const = default;
 };
 
 // kHello. The payload is the version, a line feed and the name; the rest is in the header, so the

@@ -23,13 +23,7 @@ Result<RegionId> RegionTable::add(const LocalRegion& region) {
   if (entry.is_there)
     return Status(Code::kInvalidArgument, fmt::format("region {} is exposed already", number));
   if (++next_generation_ == 0) ++next_generation_;
-  entry = {.base = region.base,
-           .bytes = region.bytes,
-           .generation = next_generation_,
-           .pins = 0,
-           .lasts = region.lasts,
-           .device = device,
-           .is_there = true};
+  entry = {region, next_generation_, device, 0, true};
   return RegionId{number, next_generation_};
 }
 
@@ -46,24 +40,26 @@ PinnedMemory RegionTable::pin(RegionId id, std::uint64_t offset, std::uint64_t b
   if (found == entries_.end())
     return {nullptr, Denial{Refusal::kRegion, fmt::format("there is no region {}", id.number)}};
   Entry& entry = found->second;
+  const LocalRegion& region = entry.region;
   if (!entry.is_there || entry.generation != id.generation)
     return {nullptr,
             Denial{Refusal::kGeneration,
                    fmt::format("region {} is not the one any more that it was", id.number)}};
-  if (offset > entry.bytes || bytes > entry.bytes - offset)
+  if (offset > region.bytes || bytes > region.bytes - offset)
     return {nullptr, Denial{Refusal::kBounds,
                             fmt::format("{} bytes at offset {} leave region {} of {} bytes", bytes,
-                                        offset, id.number, entry.bytes)}};
+                                        offset, id.number, region.bytes)}};
   ++entry.pins;
   begin_access_for_peer();
-  return {entry.base + offset, std::nullopt, entry.bytes - offset, entry.lasts, entry.device};
+  return {region.base + offset, std::nullopt, region.bytes - offset,
+          region.lasts,         entry.device, {this, Unpin{id}}};
 }
 
-void RegionTable::unpin(RegionId id) {
+void Unpin::operator()(RegionTable* table) const {
   end_access_for_peer();
-  MutexLock lock(mutex_);
-  Entry& entry = entries_[id.number];
-  if (--entry.pins == 0 && !entry.is_there) unpinned_.notify_all();
+  MutexLock lock(table->mutex_);
+  RegionTable::Entry& entry = table->entries_[id.number];
+  if (--entry.pins == 0 && !entry.is_there) table->unpinned_.notify_all();
 }
 
 }  // namespace memspan

@@ -16,13 +16,21 @@ struct Denial {
   std::string why;
 };
 
-// Memory of a region that stays until unpin(), or why access is denied.
+class RegionTable;
+
+struct Unpin {
+  RegionId id;
+  void operator()(RegionTable* table) const;
+};
+
+// Memory of a region that stays while this lives, or why access is denied. Move-only.
 struct PinnedMemory {
   std::byte* at = nullptr;
   std::optional<Denial> denial;
-  std::uint64_t rest = 0;    // bytes of the region from `at` on
-  bool lasts = false;        // LocalRegion::lasts
-  Device* device = nullptr;  // null: `at` can be loaded and stored
+  std::uint64_t rest = 0;                        // bytes of the region from `at` on
+  bool lasts = false;                            // LocalRegion::lasts
+  Device* device = nullptr;                      // null: `at` can be loaded and stored
+  std::unique_ptr<RegionTable, Unpin> pin = {};  // null: access is denied
 };
 
 // Thread-safe.
@@ -35,18 +43,16 @@ class RegionTable {
   // Waits until no thread has the region pinned; no thread waits while it pins one.
   void remove(RegionId id);
 
-  // Checks region, generation and bounds. Without a denial, the same thread must call unpin().
+  // Checks region, generation and bounds. The same thread must destroy the result.
   PinnedMemory pin(RegionId id, std::uint64_t offset, std::uint64_t bytes);
-  void unpin(RegionId id);
 
  private:
+  friend struct Unpin;
   struct Entry {
-    std::byte* base = nullptr;
-    std::uint64_t bytes = 0;
+    LocalRegion region;
     std::uint32_t generation = 0;
-    std::uint32_t pins = 0;
-    bool lasts = false;
     Device* device = nullptr;
+    std::uint32_t pins = 0;
     bool is_there = false;  // false: the number is free for the next generation
   };
   Mutex mutex_;

@@ -15,13 +15,15 @@ constexpr std::size_t kMostFailures = 1024;
 constexpr std::size_t kMostWithQuiet = 16 << 10;
 constexpr std::size_t kMostFramesWithQuiet = 8;
 
+constexpr const char* kLate = " has not answered in time";
+
 FrameType answer_to(FrameType request) {
   if (request == FrameType::kGet) return FrameType::kData;
   if (request == FrameType::kAtomic) return FrameType::kFetched;
   return request == FrameType::kKey ? FrameType::kKeyed : FrameType::kFlushed;
 }
 
-constexpr Frame kFlush{.type = FrameType::kFlush, .region = {}};
+constexpr Frame kFlush{.type = FrameType::kFlush};
 
 }  // namespace
 
@@ -69,13 +71,17 @@ Requester::Requester(MessageCore& shared, PeerAddress address)
 
 Status Requester::await_open(const Deadline& deadline) {
   MEMSPAN_PASS(begin_connecting());
-  if (peer_ != nullptr) return Status::ok();
-  Status ended = engine.wait([this] { return peer_ != nullptr || !lost_.is_ok(); }, deadline);
+  return await([this] { return peer_ != nullptr; }, deadline, ": it has not answered in time",
+               "connecting to ");
+}
+
+template <typename Done>
+Status Requester::await(Done done, const Deadline& deadline, const char* late, const char* doing) {
+  Status ended = engine.wait([&] { return !lost_.is_ok() || done(); }, deadline,
+                             peer_ == nullptr ? Engine::Id{0} : connection().id());
   if (!lost_.is_ok()) return lost_;
-  if (ended.code() == Code::kTimeout)
-    return {Code::kTimeout,
-            fmt::format("connecting to {}: it has not answered in time", address_.name)};
-  return ended;
+  if (ended.code() != Code::kTimeout) return ended;
+  return {Code::kTimeout, fmt::format("{}{}{}", doing, address_.name, late)};
 }
 
 // Begins unless it has begun.
@@ -143,11 +149,10 @@ void Requester::go_on_connecting() {
 Status Requester::greet(std::unique_ptr<ByteStream> stream) {
   engine.remove(connecting_->id);  // it may have the same descriptor
   connecting_->opening.reset();
-  MEMSPAN_TRY_ASSIGN(
-      connecting_->greeting,
-      core.add(std::make_unique<PeerConnection>(core, std::move(stream), this, connecting_->secret),
-               connecting_->is_apart ? kApart : std::uint8_t{0}),
-      "greeting");
+  MEMSPAN_TRY_ASSIGN(connecting_->greeting,
+                     core.add(std::make_unique<PeerConnection>(core, std::move(stream), this,
+                                                               connecting_->secret)),
+                     "greeting");
   return Status::ok();
 }
 
@@ -220,13 +225,9 @@ Status Requester::submit(std::span<const OutFrame> frames, SendMode mode,
   Parcel* const waited = mode == SendMode::kWait ? &parcel : nullptr;
   MEMSPAN_PASS(sent_or_cut(connection().submit(frames, waited)));
   if (waited == nullptr || parcel.frames == 0) return Status::ok();
-  Status ended = engine.wait([&] { return parcel.frames == 0 || !lost_.is_ok(); }, deadline,
-                             connection().id());
-  if (!lost_.is_ok()) return lost_;
-  if (ended.is_ok()) return ended;
-  connection().withdraw(parcel);
-  if (ended.code() == Code::kTimeout)
-    return {Code::kTimeout, fmt::format("{}: the peer does not take what is sent", address_.name)};
+  Status ended =
+      await([&] { return parcel.frames == 0; }, deadline, ": the peer does not take what is sent");
+  if (!ended.is_ok() && lost_.is_ok()) connection().withdraw(parcel);
   return ended;
 }
 
@@ -277,13 +278,11 @@ Result<std::uint64_t> Requester::call(Request request, const Deadline& deadline)
 Result<std::uint64_t> Requester::request(Request request, const Deadline& deadline) {
   MEMSPAN_PASS(await_open(deadline));
   const auto has_space = [&] {
-    return !lost_.is_ok() || outstanding_->empty() ||
+    return outstanding_->empty() ||
            (outstanding_bytes_ + request.frame.length <= connection().window() &&
             outstanding_->size() < kMostOutstanding);
   };
-  const Status ended = engine.wait(has_space, deadline, connection().id());
-  if (!lost_.is_ok()) return lost_;
-  if (!ended.is_ok()) return not_in_time(ended);
+  MEMSPAN_PASS(await(has_space, deadline, kLate));
   request.frame.tag = push_outstanding(request);
   // Queued if the stream is full: requests are few, and a call that ends early leaves no gap.
   const OutFrame out{request.frame, nullptr};
@@ -299,17 +298,10 @@ std::uint64_t Requester::push_outstanding(const Request& request) {
 
 Status Requester::wait(std::uint64_t number, const Deadline& deadline,
                        const Completion* abandoned) {
-  const auto has_come = [&] { return completed_ >= number || !lost_.is_ok(); };
-  const Status ended =
-      engine.wait(has_come, deadline, peer_ == nullptr ? Engine::Id{0} : connection().id());
+  Status ended = await([&] { return completed_ >= number; }, deadline, kLate);
   if (completed_ >= number) return Status::ok();
   if (abandoned != nullptr) abandon(abandoned);
-  return lost_.is_ok() ? not_in_time(ended) : lost_;
-}
-
-Status Requester::not_in_time(const Status& ended) const {
-  if (ended.code() != Code::kTimeout) return ended;
-  return {Code::kTimeout, fmt::format("{} has not answered in time", address_.name)};
+  return ended;
 }
 
 // Answers of the call are discarded.
@@ -368,10 +360,7 @@ void Requester::on_end(const Status& why, LinkState end) {
 void Requester::fail(const Status& why, LinkState end) {
   if (!lost_.is_ok()) return;
   lose(why, end);
-  if (end == LinkState::kLeft)
-    core.tell_left(address_.peer);
-  else
-    core.tell_lost(address_.peer, lost_);
+  core.tell_end(address_.peer, lost_, end);
 }
 
 Status Requester::sent_or_cut(Status sent) {

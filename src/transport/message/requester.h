@@ -103,6 +103,11 @@ class Requester final : public FrameSink {
   class Connecting;
 
   Status await_open(const Deadline& deadline) MEMSPAN_REQUIRES(engine.turn);
+  // Waits until done() or the loss of the peer. `doing` and `late` are the message of a timeout,
+  // around the peer's name.
+  template <typename Done>
+  Status await(Done done, const Deadline& deadline, const char* late, const char* doing = "")
+      MEMSPAN_REQUIRES(engine.turn);
   Status begin_connecting() MEMSPAN_REQUIRES(engine.turn);
   Status begin_opening() MEMSPAN_REQUIRES(engine.turn);
   void go_on_connecting() MEMSPAN_REQUIRES(engine.turn);
@@ -114,7 +119,6 @@ class Requester final : public FrameSink {
   Status submit_with_quiet(std::span<const OutFrame> frames) MEMSPAN_REQUIRES(engine.turn);
   bool is_quiet_expected(std::span<const OutFrame> frames) const MEMSPAN_REQUIRES(engine.turn);
   std::uint64_t push_outstanding(const Request& request) MEMSPAN_REQUIRES(engine.turn);
-  Status not_in_time(const Status& ended) const MEMSPAN_REQUIRES(engine.turn);
   // The status of sending. A failure ends the connection, and becomes the reason of that.
   Status sent_or_cut(Status sent) MEMSPAN_REQUIRES(engine.turn);
   // lose(), and calls the handler.

@@ -5,13 +5,11 @@
 // draws a nonce and greets with it. Both derive a key for each direction from secret and nonce; the
 // secret itself is never sent. The last eight bytes of every header are its seal: a keyed hash of
 // the rest and of the frame's number. A frame that is forged, changed, repeated or out of order
-// ends the connection before it has any effect. An owner accepts each nonce once (NonceLog): a
+// ends the connection before it has any effect. An owner accepts each nonce once: a
 // recorded greeting opens nothing.
 //
 // Payloads are neither sealed nor encrypted.
 #pragma once
-
-#include <set>
 
 #include "core/siphash.h"
 #include "transport/message/protocol.h"
@@ -48,20 +46,6 @@ class Session {
   bool has_keys_ = false;
   SipKey sends_;
   SipKey receives_;
-};
-
-// The nonces of accepted greetings. Only sides that know the secret add one. Thread-safe.
-class NonceLog {
- public:
-  // False if it is already known.
-  bool add(const Nonce& nonce) {
-    MutexLock lock(mutex_);
-    return seen_.insert({nonce.low, nonce.high}).second;
-  }
-
- private:
-  Mutex mutex_;
-  std::set<std::pair<std::uint64_t, std::uint64_t>> seen_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace memspan

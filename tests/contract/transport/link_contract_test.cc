@@ -86,7 +86,7 @@ TEST_P(LinkContract, TheSourceMayChangeWhenPutReturns) {
 TEST_P(LinkContract, NonBlockingFormsAreDoneAfterQuiet) {
   const std::vector<char> bytes = pattern(kBytes / 2, 3);
   std::vector<char> got(kBytes / 2);
-  ASSERT_TRUE(link_->put_nbi(context_, {region_, 0}, bytes.data(), bytes.size()).is_ok());
+  ASSERT_TRUE(link_->put(context_, {region_, 0}, bytes.data(), bytes.size()).is_ok());
   ASSERT_TRUE(link_->get_nbi(context_, got.data(), {region_, 0}, 1000).is_ok());
   ASSERT_TRUE(
       link_->get_nbi(context_, got.data() + 1000, {region_, 1000}, got.size() - 1000).is_ok());
@@ -104,11 +104,8 @@ TEST_P(LinkContract, AGetSeesWhatThisLinkPut) {
   EXPECT_EQ(got, 42u);
 }
 
-TEST_P(LinkContract, FenceOrdersTwoPutsToOnePlace) {
-  for (std::uint64_t value : {1, 2, 3}) {
-    ASSERT_TRUE(put(8, &value, sizeof value).is_ok());
-    ASSERT_TRUE(link_->fence(context_).is_ok());
-  }
+TEST_P(LinkContract, ALinkOrdersPutsToOnePlace) {
+  for (std::uint64_t value : {1, 2, 3}) ASSERT_TRUE(put(8, &value, sizeof value).is_ok());
   ASSERT_TRUE(quiet().is_ok());
   EXPECT_EQ(peer<std::uint64_t>(8), 3u);
 }

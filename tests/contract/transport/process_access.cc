@@ -17,31 +17,24 @@ class ProcessMemory final : public NativeMemory {
  public:
   ProcessMemory(pid_t process, std::uint64_t base) : process_(process), base_(base) {}
 
-  Status put(std::uint64_t offset, const void* from, std::size_t bytes,
-             const GiveUp& give_up) override {
-    return move(::process_vm_writev, const_cast<void*>(from), offset, bytes, give_up);
-  }
-  Status get(void* to, std::uint64_t offset, std::size_t bytes, const GiveUp& give_up) override {
-    return move(::process_vm_readv, to, offset, bytes, give_up);
-  }
-  std::string_view lane() const override { return "process_vm"; }
-
- private:
-  Status move(auto call, void* here, std::uint64_t offset, std::size_t bytes,
-              const GiveUp& give_up) const {
+  Status move(MoveDirection direction, std::byte* local, std::uint64_t offset, std::size_t bytes,
+              const GiveUp& give_up) override {
     while (access_faults().hangs.load()) {
       if (Status why = give_up(); !why.is_ok()) return why;
       std::this_thread::yield();
     }
     const bool fails = access_faults().fails.load();
     if (fails) bytes /= 2;
-    const iovec local{here, bytes};
+    const iovec here{local, bytes};
     const iovec remote{reinterpret_cast<void*>(base_ + offset), bytes};
-    const ssize_t moved = call(process_, &local, 1, &remote, 1, 0);
+    const auto call = direction == MoveDirection::kPut ? ::process_vm_writev : ::process_vm_readv;
+    const ssize_t moved = call(process_, &here, 1, &remote, 1, 0);
     if (moved == static_cast<ssize_t>(bytes) && !fails) return Status::ok();
     return {Code::kUnavailable, "the network has failed"};
   }
+  std::string_view lane() const override { return "process_vm"; }
 
+ private:
   const pid_t process_;
   const std::uint64_t base_;
 };

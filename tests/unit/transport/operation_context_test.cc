@@ -28,18 +28,8 @@ class SlowLink final : public Link {
     completed_.wait();
     return result;
   }
-  Status fence(OperationContext&) override { return Status::ok(); }
   Status result;
 
-  Status put(OperationContext&, const RemotePlace&, const void*, std::size_t) override {
-    return unused();
-  }
-  Status put_nbi(OperationContext&, const RemotePlace&, const void*, std::size_t) override {
-    return unused();
-  }
-  Status get(OperationContext&, void*, const RemotePlace&, std::size_t) override {
-    return unused();
-  }
   Status get_nbi(OperationContext&, void*, const RemotePlace&, std::size_t) override {
     return unused();
   }

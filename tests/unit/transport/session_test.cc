@@ -85,12 +85,5 @@ TEST(StrangeSessionTest, WhoDoesNotKnowTheSecretGetsAndGivesNothing) {
   EXPECT_FALSE(stranger.open(sealed(owner, kAnswer, 0), 0).is_ok());
 }
 
-TEST(NonceLogTest, TakesEachOnce) {
-  NonceLog log;
-  EXPECT_TRUE(log.add({1, 2}));
-  EXPECT_TRUE(log.add({2, 1}));
-  EXPECT_FALSE(log.add({1, 2}));
-}
-
 }  // namespace
 }  // namespace memspan

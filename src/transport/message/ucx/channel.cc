@@ -42,11 +42,11 @@ std::size_t bytes_of(std::span<const iovec> parts) {
 
 BufferPool::Buffer* BufferPool::take(std::size_t bytes) {
   ++in_use_;
-  auto& free = bytes <= kSmall ? small_ : large_;
-  if (free.empty()) {
-    const std::size_t room = bytes <= kSmall ? kSmall : kLarge;
-    return new Buffer{*this, room, std::unique_ptr<std::byte[]>(new std::byte[room]), nullptr, {}};
-  }
+  const bool is_large = bytes > kBytes[0];
+  auto& free = free_[is_large];
+  if (free.empty())
+    return new Buffer{*this, is_large,
+                      std::make_unique_for_overwrite<std::byte[]>(kBytes[is_large])};
   Buffer* const buffer = free.back().release();
   free.pop_back();
   return buffer;
@@ -55,9 +55,8 @@ BufferPool::Buffer* BufferPool::take(std::size_t bytes) {
 void BufferPool::give_back(Buffer* buffer) {
   --in_use_;
   std::unique_ptr<Buffer> owned(buffer);
-  const bool is_small = owned->room == kSmall;
-  auto& free = is_small ? small_ : large_;
-  if (free.size() < (is_small ? kMostSmall : kMostLarge)) free.push_back(std::move(owned));
+  auto& free = free_[owned->is_large];
+  if (free.size() < kMostKept[owned->is_large]) free.push_back(std::move(owned));
 }
 
 void Channel::open() {

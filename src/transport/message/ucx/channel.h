@@ -10,6 +10,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -33,7 +34,7 @@ class BufferPool {
  public:
   struct Buffer {
     BufferPool& owner;
-    const std::size_t room;
+    const bool is_large;
     std::unique_ptr<std::byte[]> bytes;
     Channel* channel = nullptr;  // that sends `data`
     std::span<const std::byte> data = {};
@@ -46,16 +47,14 @@ class BufferPool {
   std::size_t in_use() const { return in_use_; }
 
  private:
-  static constexpr std::size_t kSmall = std::size_t{4} << 10;
-  static constexpr std::size_t kLarge = kMostInMessage + 64;
-  static constexpr std::size_t kMostSmall = 64;
-  static constexpr std::size_t kMostLarge = 16;
+  // By size, small and large: the bytes of a buffer, and how many are kept.
+  static constexpr std::array<std::size_t, 2> kBytes{std::size_t{4} << 10, kMostInMessage + 64};
+  static constexpr std::array<std::size_t, 2> kMostKept{64, 16};
 
   void give_back(Buffer* buffer);
 
   std::size_t in_use_ = 0;
-  std::vector<std::unique_ptr<Buffer>> small_;
-  std::vector<std::unique_ptr<Buffer>> large_;
+  std::array<std::vector<std::unique_ptr<Buffer>>, 2> free_;
 };
 
 // Costs of messages that may be on their way or unread in one direction.

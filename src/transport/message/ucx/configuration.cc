@@ -13,13 +13,11 @@
 namespace memspan::ucx {
 namespace {
 
-thread_local int quiet = 0;  // QuietUcx
-
 // Never to stdout, which belongs to the program.
 ucs_log_func_rc_t log_to_stderr(const char*, unsigned, const char*, ucs_log_level_t,
                                 const ucs_log_component_config_t*, const char* format,
                                 va_list arguments) {
-  if (quiet > 0) return UCS_LOG_FUNC_RC_STOP;
+  if (QuietUcx::is_on()) return UCS_LOG_FUNC_RC_STOP;
   std::array<char, 512> text;
   std::vsnprintf(text.data(), text.size(), format, arguments);
   const std::string line = fmt::format("memspan: UCX: {}\n", text.data());
@@ -28,14 +26,6 @@ ucs_log_func_rc_t log_to_stderr(const char*, unsigned, const char*, ucs_log_leve
 }
 
 }  // namespace
-
-QuietUcx::QuietUcx() {
-  ++quiet;
-}
-
-QuietUcx::~QuietUcx() {
-  --quiet;
-}
 
 bool has_rdma(const std::string& device) {
   std::error_code failed;

@@ -35,8 +35,14 @@ ucs_status_ptr_t close_by_force(ucp_ep_h endpoint);
 // result.
 class QuietUcx : NotCopyable {
  public:
-  QuietUcx();
-  ~QuietUcx();
+  QuietUcx() { ++depth_; }
+  ~QuietUcx() { --depth_; }
+  QuietUcx(const QuietUcx&) = delete;
+  QuietUcx& operator=(const QuietUcx&) = delete;
+  static bool is_on() { return depth_ > 0; }
+
+ private:
+  static inline thread_local int depth_ = 0;
 };
 
 }  // namespace memspan::ucx

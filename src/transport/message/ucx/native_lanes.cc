@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/environment.h"
+
 namespace memspan::ucx {
 namespace {
 
@@ -16,12 +18,9 @@ std::string without_tcp(std::string_view transports) {
   if (transports.empty() || transports == "all") return "^tcp";
   if (transports.front() == '^') return std::string(transports) + ",tcp";
   std::string rest;
-  while (!transports.empty()) {
-    const std::size_t comma = std::min(transports.find(','), transports.size());
-    const std::string_view name = transports.substr(0, comma);
-    transports.remove_prefix(std::min(comma + 1, transports.size()));
-    if (name.empty() || name == "tcp") continue;
+  for (const std::string_view name : split(transports, ',')) {
     if (name == "all") return "^tcp";
+    if (name.empty() || name == "tcp") continue;
     if (!rest.empty()) rest += ',';
     rest += name;
   }

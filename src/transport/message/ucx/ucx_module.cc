@@ -3,35 +3,27 @@
 #include <fmt/format.h>
 
 #include "core/environment.h"
+#include "transport/message/ucx/native_worker.h"
 #include "transport/message/ucx/ucx_carrier.h"
 #include "transport/message/ucx/ucx_worker.h"
-#ifdef MEMSPAN_NATIVE_RMA
-#include "transport/message/ucx/native_worker.h"
-#endif
 
 namespace memspan {
 namespace {
 
-#ifdef MEMSPAN_NATIVE_RMA
-using Native = ucx::NativeWorker;
-#else
-// A build without one-sided access.
-class Native {
- public:
-  explicit Native(int descriptor) : descriptor_(descriptor) {}
-  int descriptor() const { return descriptor_; }
-  void progress() {}
-  NativeAccess* access() { return nullptr; }
-
- private:
-  const int descriptor_;
-};
-#endif
-
 using ucx::Channel;
+using ucx::NativeWorker;
 using ucx::Worker;
 
 constexpr std::string_view kPrefix = "ucx:";
+
+// Null in a build without one-sided access.
+std::shared_ptr<NativeWorker> native_beside([[maybe_unused]] const Worker& streams) {
+#ifdef MEMSPAN_NATIVE_RMA
+  return ucx::make_native_worker(streams.descriptor());
+#else
+  return nullptr;
+#endif
+}
 
 class UcxStream final : public ByteStream {
  public:
@@ -39,6 +31,8 @@ class UcxStream final : public ByteStream {
       : worker_(std::move(worker)), channel_(std::move(channel)) {}
   ~UcxStream() override { cut(); }
 
+  // Whether the peer has answered. kUnreachable: it never will.
+  Result<bool> is_open() { return worker_->opens(*channel_); }
   int descriptor() const override { return -1; }
   void on_change(const std::function<void()>& call) override { channel_->on_change(call); }
   bool has_buffered() const override { return channel_->is_readable(); }
@@ -53,45 +47,43 @@ class UcxStream final : public ByteStream {
 
 class UcxOpening final : public Opening {
  public:
-  UcxOpening(std::shared_ptr<Worker> worker, std::shared_ptr<Channel> channel, std::string address)
-      : worker_(std::move(worker)), channel_(std::move(channel)), address_(std::move(address)) {}
-  ~UcxOpening() override {
-    if (channel_ != nullptr) worker_->cut(*channel_);
-  }
+  UcxOpening(std::unique_ptr<UcxStream> stream, std::string address)
+      : stream_(std::move(stream)), address_(std::move(address)) {}
 
   int descriptor() const override { return -1; }
-  void on_change(const std::function<void()>& call) override { channel_->on_change(call); }
+  void on_change(const std::function<void()>& call) override { stream_->on_change(call); }
   Result<std::unique_ptr<ByteStream>> step() override {
-    MEMSPAN_TRY_ASSIGN(const bool is_open, worker_->opens(*channel_), address_);
-    if (!is_open) return std::unique_ptr<ByteStream>();
-    return std::unique_ptr<ByteStream>(std::make_unique<UcxStream>(worker_, std::move(channel_)));
+    MEMSPAN_TRY_ASSIGN(const bool is_open, stream_->is_open(), address_);
+    return std::unique_ptr<ByteStream>(is_open ? std::move(stream_) : nullptr);
   }
 
  private:
-  const std::shared_ptr<Worker> worker_;  // shared with the carrier and the streams
-  std::shared_ptr<Channel> channel_;      // shared with the worker; null: given to a stream
+  std::unique_ptr<UcxStream> stream_;
   const std::string address_;
 };
 
 class UcxListener final : public Listener {
  public:
-  UcxListener(std::shared_ptr<Worker> worker, std::shared_ptr<Native> native, std::string address)
+  UcxListener(std::shared_ptr<Worker> worker, std::shared_ptr<NativeWorker> native,
+              std::string address)
       : worker_(std::move(worker)), native_(std::move(native)), address_(std::move(address)) {}
 
-  int descriptor() const override { return native_->descriptor(); }
+  int descriptor() const override {
+    return native_ == nullptr ? worker_->descriptor() : native_->descriptor();
+  }
   bool moves_streams() const override { return true; }
   bool prepare_sleep() override { return worker_->prepare_sleep(); }
   std::string address() const override { return address_; }
   std::unique_ptr<ByteStream> accept() override {
-    native_->progress();
+    if (native_ != nullptr) native_->progress();
     auto channel = worker_->accept();
     if (channel == nullptr) return nullptr;
     return std::make_unique<UcxStream>(worker_, std::move(channel));
   }
 
  private:
-  const std::shared_ptr<Worker> worker_;  // shared with the carrier and the streams
-  const std::shared_ptr<Native> native_;  // shared with the carrier
+  const std::shared_ptr<Worker> worker_;        // shared with the carrier and the streams
+  const std::shared_ptr<NativeWorker> native_;  // shared with the carrier
   const std::string address_;
 };
 
@@ -100,7 +92,7 @@ class UcxCarrier final : public Carrier {
   UcxCarrier(UcxOptions options, std::shared_ptr<Worker> worker)
       : options_(std::move(options)),
         worker_(std::move(worker)),
-        native_(std::make_shared<Native>(worker_->descriptor())) {}
+        native_(native_beside(*worker_)) {}
 
   std::string_view name() const override { return "ucx"; }
 
@@ -128,18 +120,18 @@ class UcxCarrier final : public Carrier {
     MEMSPAN_TRY_ASSIGN(const SocketAddress to,
                        SocketAddress::parse(host, static_cast<std::uint16_t>(port)), "connecting");
     MEMSPAN_TRY_ASSIGN(std::shared_ptr<Channel> channel, worker_->connect(to), address);
-    return std::unique_ptr<Opening>(
-        std::make_unique<UcxOpening>(worker_, std::move(channel), address));
+    return std::unique_ptr<Opening>(std::make_unique<UcxOpening>(
+        std::make_unique<UcxStream>(worker_, std::move(channel)), address));
   }
 
   NativeAccess* native() override {
-    return options_.is_native && options_.device.empty() ? native_->access() : nullptr;
+    return options_.is_native && options_.device.empty() ? native_.get() : nullptr;
   }
 
  private:
   const UcxOptions options_;
-  const std::shared_ptr<Worker> worker_;  // shared with the listener and the streams
-  const std::shared_ptr<Native> native_;  // shared with the listener
+  const std::shared_ptr<Worker> worker_;        // shared with the listener and the streams
+  const std::shared_ptr<NativeWorker> native_;  // shared with the listener
 };
 
 Result<std::unique_ptr<Carrier>> make(const UcxOptions& options) {
