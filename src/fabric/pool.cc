@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/pool.h"
 
+#include "core/check.h"
 #include "core/environment.h"
 #include "core/interrupt.h"
 #include "device/host/guarded_copy.h"
@@ -13,7 +14,6 @@ namespace memspan {
 namespace {
 
 constexpr std::array<const char*, kRanges> kRangeNames{"host", "device"};
-constexpr std::array<std::uint64_t, kRanges> kLimits{kMostHostBytes, kMostDeviceBytes};
 // How long a join or a leave waits for a member that does nothing.
 constexpr auto kPatience = std::chrono::seconds(1);
 constexpr auto kPoolEndPatience = std::chrono::seconds(5);
@@ -24,14 +24,7 @@ std::uint64_t stride_of(const ContributionRequest& request) {
 
 Status check_contribution(const PoolOptions& options, std::size_t range) {
   const ContributionRequest& request = options.contributions[range];
-  if (request.bytes > kLimits[range])
-    return {Code::kInvalidArgument,
-            fmt::format("{} bytes of {} memory are given, allowed are up to {}", request.bytes,
-                        kRangeNames[range], kLimits[range])};
-  if (request.bytes > request.most)
-    return {Code::kInvalidArgument,
-            fmt::format("{} bytes of {} memory are given, more than the largest size of {}",
-                        request.bytes, kRangeNames[range], request.most)};
+  MEMSPAN_CHECK(request.bytes <= request.most);
   if (request.most > address_windows().pool_bytes() / options.ranks)
     return {
         Code::kInvalidArgument,
@@ -83,8 +76,6 @@ Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<Member> member, PoolO
     MEMSPAN_PASS(check_contribution(options, range));
     bytes[range] = stride_of(options.contributions[range]) * options.ranks;
   }
-  // A pool without memory has an address all the same.
-  if (bytes[0] + bytes[1] == 0) bytes[0] = kHugePage;
   MEMSPAN_PASS_ASSIGN(
       auto range, AddressRange::claim(
                       member, options.name,
@@ -201,7 +192,7 @@ Status Pool::publish(std::uint64_t join, Deadline deadline) {
     descriptors.push_back(std::move(descriptor));
   }
   MEMSPAN_PASS(member_->broker().publish(published_name(options_.rank), std::move(descriptors)));
-  const std::string text = record.encode();
+  const std::string text = encode_record(record);
   const std::string key = member_key(options_.rank);
   auto now = member_->store().compare_and_swap(key, {}, text, deadline, KeyLife::kLease);
   if (!now.is_ok()) return now.status();
@@ -210,7 +201,7 @@ Status Pool::publish(std::uint64_t join, Deadline deadline) {
     return Status::ok();
   }
   const auto other = Record::decode(*now);
-  if (other && other->broker_address == record.broker_address) {
+  if (other.is_ok() && other->broker_address == record.broker_address) {
     // This process's own, of a call that the store answered too late.
     now = member_->store().compare_and_swap(key, *now, text, deadline, KeyLife::kLease);
     if (!now.is_ok()) return now.status();
@@ -219,7 +210,7 @@ Status Pool::publish(std::uint64_t join, Deadline deadline) {
   }
   return {Code::kUnavailable,
           fmt::format("rank {} is in the pool already: process {}{}", options_.rank,
-                      other ? other->who.process : 0, kRankTaken)};
+                      other.is_ok() ? other->who.process : 0, kRankTaken)};
 }
 
 // Everything of this process is over when it returns, whatever the store said.

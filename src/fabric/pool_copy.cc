@@ -259,11 +259,12 @@ Result<PoolCopier::Way> PoolCopier::find_late(const CopyPiece& piece) {
 
 std::optional<PoolPlace> find_place(Pool& pool, const void* pointer) {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
-  for (const RangeKind kind : {RangeKind::kHost, RangeKind::kDevice}) {
+  for (const RangeKind kind : kRangeKinds) {
     const RankWindows& windows = pool.windows(kind);
-    if (!windows.contains(address)) continue;
-    const std::uint32_t rank = windows.rank_of(address);
-    return PoolPlace{kind, rank, windows.offset_of(address, rank)};
+    const std::uint64_t offset = address - reinterpret_cast<std::uint64_t>(windows.begin_of(0));
+    if (offset < windows.bytes())
+      return PoolPlace{kind, static_cast<std::uint32_t>(offset / windows.stride()),
+                       offset % windows.stride()};
   }
   return std::nullopt;
 }

@@ -36,6 +36,9 @@ struct MemberIdentity {
 
   // For messages.
   std::string name() const { return fmt::format("process {} on host {}", process, host.name); }
+  static void fields(auto& codec, auto& self) {
+    codec(self.session, self.process, self.host.id, self.host.name);
+  }
   bool operator==(const MemberIdentity&) const = default;
 };
 

@@ -5,9 +5,11 @@
 #include <thread>
 
 #include "core/agreement.h"
+#include "core/check.h"
 #include "core/environment.h"
 #include "core/interrupt.h"
 #include "fabric/space_memory.h"
+#include "store/fields.h"
 
 namespace memspan {
 namespace {
@@ -25,37 +27,13 @@ struct Introduction {
   Host host;
   std::string broker_address;
 
-  std::string encode() const {
-    ByteWriter writer;
-    writer.u64(bytes);
-    writer.text(device);
-    writer.text(host.id);
-    writer.text(host.name);
-    writer.text(broker_address);
-    return writer.take();
-  }
-  static Result<Introduction> decode(std::string_view text) {
-    ByteReader reader(text);
-    Introduction read;
-    read.bytes = reader.u64();
-    read.device = reader.text();
-    read.host.id = reader.text();
-    read.host.name = reader.text();
-    read.broker_address = reader.text();
-    if (!reader.is_finished())
-      return Status(Code::kInvalidArgument, "what a member says of itself is malformed");
-    return read;
+  static void fields(auto& codec, auto& self) {
+    codec(self.bytes, self.device, self.host.id, self.host.name, self.broker_address);
   }
 };
 
 Status check(const SpaceOptions& options) {
-  if (options.ranks == 0 || options.rank >= options.ranks)
-    return {Code::kInvalidArgument, fmt::format("the space is of {} ranks, and this is rank {}",
-                                                options.ranks, options.rank)};
-  if (options.bytes > kMostSpaceBytes)
-    return {Code::kInvalidArgument,
-            fmt::format("symmetric size exceeded: {} bytes, allowed are up to {}", options.bytes,
-                        kMostSpaceBytes)};
+  MEMSPAN_CHECK(options.rank < options.ranks && options.bytes <= kMostSpaceBytes);
   if (!options.device->is_host() && options.bytes % kDeviceGranularity != 0)
     return {Code::kInvalidArgument,
             fmt::format("the symmetric size is {} bytes; memory of {} is given in multiples of {}",
@@ -148,7 +126,7 @@ Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member, Spa
                           .broker_address = member->broker().address()};
   MEMSPAN_PASS_ASSIGN(auto created,
                       create_group(member->store(), options.name, static_cast<int>(options.rank),
-                                   static_cast<int>(options.ranks), mine.encode(), deadline));
+                                   static_cast<int>(options.ranks), encode_record(mine), deadline));
   std::unique_ptr<Space> space(new Space(std::move(member), std::move(options), created));
   MEMSPAN_PASS(space->read_parts(created.contributions));
   MEMSPAN_PASS(space->agree(space->memory_->prepare(deadline), deadline));
@@ -161,7 +139,8 @@ Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member, Spa
 Status Space::read_parts(const std::vector<std::string>& parts) {
   std::vector<Introduction> members;
   for (const std::string& part : parts) {
-    MEMSPAN_TRY_ASSIGN(members.emplace_back(), Introduction::decode(part),
+    MEMSPAN_TRY_ASSIGN(members.emplace_back(),
+                       decode_record<Introduction>(part, "introduction of a member"),
                        "exchanging what each contributes");
     if (members.back().bytes != members.front().bytes)
       return {Code::kInvalidArgument,
