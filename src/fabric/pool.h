@@ -241,7 +241,7 @@ class Pool {
       MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     return peers_[rank].record.generation == generation ? await_event(rank, deadline)
-                                                         : Status::ok();
+                                                        : Status::ok();
   }
   // Whether the tags of two ranks allow copies between them; kUnreachable names both.
   Status check_reachability(std::uint32_t from, std::uint32_t to) MEMSPAN_EXCLUDES(mutex_);
@@ -270,9 +270,9 @@ class Pool {
   struct Peer {
     enum class Stage { kAbsent, kFetching, kMapped, kRemote, kFailed };
     Stage stage = Stage::kAbsent;
-    std::uint64_t events = 0;      // how many records were seen to come or go
-    Status why = {};               // kFailed
-    Record record = {};            // while there is one
+    std::uint64_t events = 0;  // how many records were seen to come or go
+    Status why = {};           // kFailed
+    Record record = {};        // while there is one
     // Its own; until its memory is unmapped. Owners: this, and waits for its admission.
     std::shared_ptr<MapperTable> mappers = {};
     std::uint64_t mapped_in = 0;  // this process's join when it mapped the memory
@@ -335,8 +335,7 @@ class Pool {
   }
   // The answer to members on other hosts: this process's windows as regions.
   Result<std::string> describe_windows(std::string_view request) MEMSPAN_EXCLUDES(exposing_);
-  Result<RemoteWindows> connect(std::uint32_t rank, const Record& record,
-                                const Deadline& deadline);
+  Result<RemoteWindows> connect(std::uint32_t rank, const Record& record, const Deadline& deadline);
   void on_fetched(std::uint32_t rank, std::uint64_t attempt, Result<FetchedDescriptors> answer)
       MEMSPAN_EXCLUDES(mutex_);
   Status map_contributions(std::uint32_t rank, FetchedDescriptors answer) MEMSPAN_REQUIRES(mutex_);

@@ -163,14 +163,10 @@ class RemoteAccess {
     auto peer = found == by_session_.end() ? nullptr : found->second.lock();
     return peer != nullptr && !peer->is_lost() ? peer : nullptr;
   }
-  void on_message(int peer, std::uint64_t kind, std::string_view bytes);
   void on_request(int peer, std::string_view bytes);
   void on_peer_lost(int peer, const Status& why) MEMSPAN_EXCLUDES(mutex_);
   void reply(int peer, std::uint64_t number, const Result<std::string>& answer);
   void on_reply(std::string_view bytes) MEMSPAN_EXCLUDES(mutex_);
-  Result<std::string> call(const RemotePeer& peer, std::string_view service,
-                           std::string_view request, const Deadline& deadline)
-      MEMSPAN_EXCLUDES(mutex_);
 
   Services& services_;
   Mutex mutex_;
