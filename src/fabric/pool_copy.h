@@ -168,8 +168,7 @@ class PoolCopier {
   // Holds both ends of a piece and counts its bytes. False: use copy(), if only to learn why the
   // piece is invalid.
   bool may_begin(const CopyPiece& piece) {
-    if (left_ < piece.bytes || piece.bytes == 0 || pool_.is_restricted() || !hold(piece))
-      return false;
+    if (left_ < piece.bytes || pool_.is_restricted() || !hold(piece)) return false;
     left_ -= piece.bytes;
     return true;
   }
@@ -177,7 +176,6 @@ class PoolCopier {
   enum class Way { kHere, kByMessages };  // the latter with an end on another host
   Result<Way> find(const CopyPiece& piece);
   Status move_here(const CopyPiece& piece);
-  Status move_guarded(const CopyPiece& piece);
   [[gnu::cold]] Status move_by_device(const CopyPiece& piece) const;
   bool is_of_device(const void* pointer) const;
   Status explain(const CopyFault& fault, const CopyPiece& piece) const;
@@ -186,9 +184,8 @@ class PoolCopier {
   Status await_ends(const CopyPiece& piece);
   Status check_reachability(const CopyPiece& piece);
   Result<Way> find_late(const CopyPiece& piece);
-  Status copy_in_parts(const CopyPiece& piece);
   [[gnu::cold]] Status copy_remote(const CopyPiece& piece);
-  Status begin(Way way, const CopyPiece& piece);
+  Status begin(const CopyPiece& piece);
   Status settle(Status status);
   Status copy_again();
   Result<CopyPlace> place_of(const void* pointer);

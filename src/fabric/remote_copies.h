@@ -56,8 +56,7 @@ class RemoteCopies {
       return get(route_to(from.remote), from, to.mapped, bytes);
     if (from.remote != nullptr || from.is_device) return relay(from, to, bytes);
     MEMSPAN_PASS(check_local(from.mapped, bytes, MemoryAccess::kRead));
-    Route& route = route_to(to.remote);
-    return result_of(route, route.link().put(route.until(deadline_), to.at(0), from.mapped, bytes));
+    return write(to, 0, {from.mapped, bytes});
   }
   // Waits until all copies are done and returns their first failure.
   Status settle() {
