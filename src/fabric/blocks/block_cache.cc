@@ -45,20 +45,13 @@ void add(std::atomic<std::uint64_t>& counter, std::uint64_t number = 1) {
   counter.fetch_add(number, std::memory_order_relaxed);
 }
 
-}  // namespace
-
-std::uint64_t Pieces::bytes() const {
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < count; ++i) sum += sizes[i];
-  return sum;
-}
-
-Status copy_entry(Pool& pool, std::byte* slot, const Pieces& pieces, Direction direction,
-                  Duration limit) {
-  const bool is_in = direction == Direction::kToSlot;
+// Copies an entry to its slot, at the pool's addresses, from its pieces, or back. As
+// PoolCopier::copy().
+Status copy_entry(Pool& pool, std::byte* slot, const Pieces& pieces, MoveDirection direction) {
+  const bool is_in = direction == MoveDirection::kPut;
   const CopyEnds ends =
       is_in ? CopyEnds{CopyEnd::kLocal, CopyEnd::kPool} : CopyEnds{CopyEnd::kPool, CopyEnd::kLocal};
-  PoolCopier copier(pool, ends, limit, pieces.bytes());
+  PoolCopier copier(pool, ends, kPatience, pieces.bytes());
   std::byte* at = slot;
   for (std::size_t i = 0; i < pieces.count; ++i) {
     void* const piece = pieces.addresses[i];
@@ -69,8 +62,6 @@ Status copy_entry(Pool& pool, std::byte* slot, const Pieces& pieces, Direction d
   return copier.finish();
 }
 
-namespace {
-
 // ---- the share of a member on another host
 
 // It is found and read by copies of the pool, and never written to.
@@ -80,32 +71,22 @@ namespace {
 // Each arrow is a round trip. It serves all keys, except for the last two, which serve one entry.
 // The state word of an entry that was evicted in between differs in the end.
 
-// Bytes of an atomic that came by a copy.
-template <typename T>
-T loaded(const std::atomic<T>& copied) {
-  return copied.load(std::memory_order_relaxed);
-}
-
 // The header is from another process and is used for addresses, so it must be plausible.
 bool is_plausible(const Header& header, std::uint64_t most) {
-  return loaded(header.magic) == kMagic && header.bytes <= most && header.bytes >= kHeaderBytes &&
+  return header.magic == kMagic && header.bytes <= most && header.bytes >= kHeaderBytes &&
          std::has_single_bit(header.cells) && header.cells >= kWindow &&
          header.cells <= header.bytes / sizeof(std::uint64_t) && header.sections >= 1 &&
          header.sections <= kMostSections && header.sections_at <= header.bytes &&
          header.section_bytes <= (header.bytes - header.sections_at) / header.sections;
 }
 
-struct Candidate {
-  std::size_t key = 0;
-  SectionGeometry geometry = {};
-  std::byte* section = nullptr;
-  std::uint64_t index = 0;
-};
-
-// A value: an entry at the moment when it was seen, by addresses of the pool.
+// A value: a slot that may have an entry, and that entry at the moment when it was seen, by
+// addresses of the pool.
 struct RemoteEntry {
+  std::size_t key = 0;  // which of those asked for
   const std::byte* descriptor = nullptr;
   std::byte* data = nullptr;
+  std::uint64_t slot_bytes = 0;
   Word word = {};
   std::uint64_t bytes = 0;
 };
@@ -113,13 +94,13 @@ struct RemoteEntry {
 // One thread at a time. The pool must outlive it.
 class RemoteShare {
  public:
-  RemoteShare(Pool& pool, std::uint32_t rank, Duration limit)
-      : pool_(pool), base_(pool.windows(RangeKind::kHost).begin_of(rank)), limit_(limit) {}
+  RemoteShare(Pool& pool, std::uint32_t rank)
+      : pool_(pool), base_(pool.windows(RangeKind::kHost).begin_of(rank)) {}
 
-  // The entries of keys that are ready; none for others, and when the member has no share. Fails as
-  // copies of the pool.
-  Result<std::vector<std::optional<RemoteEntry>>> find(std::span<const Key> keys) {
-    std::vector<std::optional<RemoteEntry>> entries(keys.size());
+  // The entries of keys that are ready. None when the member has no share. Fails as copies of the
+  // pool.
+  Result<std::vector<RemoteEntry>> find(std::span<const Key> keys) {
+    std::vector<RemoteEntry> entries;
     Header header;
     MEMSPAN_PASS(fetch(std::array{Wanted{base_, &header, sizeof header}}));
     if (!is_plausible(header, pool_.windows(RangeKind::kHost).stride())) return entries;
@@ -134,48 +115,39 @@ class RemoteShare {
     }
     MEMSPAN_PASS(fetch(wanted));
 
-    std::vector<Candidate> candidates;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const std::uint64_t fingerprint = cell_of(keys[i].hash(), 0, 0) >> 32;
       for (const std::uint64_t cell : windows[i]) {
-        const std::uint64_t section = (cell & 0xffff'ffff) >> kIndexBits;
-        const std::uint64_t index = cell & ((std::uint64_t{1} << kIndexBits) - 1);
+        const std::uint64_t section = section_of_cell(cell), index = index_of_cell(cell);
         if (cell >> 32 != fingerprint || section >= header.sections) continue;
         const SectionGeometry geometry =
-            geometry_of(header.section_bytes, loaded(header.section[section].slot_bytes));
+            geometry_of(header.section_bytes, header.section[section].slot_bytes);
         if (index >= geometry.slots) continue;
-        candidates.push_back(
-            {i, geometry, base_ + header.sections_at + section * header.section_bytes, index});
+        std::byte* const begin = base_ + header.sections_at + section * header.section_bytes;
+        entries.push_back({.key = i,
+                           .descriptor = begin + index * sizeof(Descriptor),
+                           .data = begin + geometry.slots_at + index * geometry.slot_bytes,
+                           .slot_bytes = geometry.slot_bytes});
       }
     }
-    if (candidates.empty()) return entries;
-    std::vector<Descriptor> descriptors(candidates.size());
+    if (entries.empty()) return entries;
+    std::vector<Descriptor> descriptors(entries.size());
     wanted.clear();
-    for (std::size_t i = 0; i < candidates.size(); ++i)
-      wanted.push_back({candidates[i].section + candidates[i].index * sizeof(Descriptor),
-                        &descriptors[i], sizeof(Descriptor)});
+    for (std::size_t i = 0; i < entries.size(); ++i)
+      wanted.push_back({entries[i].descriptor, &descriptors[i], sizeof(Descriptor)});
     MEMSPAN_PASS(fetch(wanted));
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const Candidate& candidate = candidates[i];
-      Key key;
-      for (std::size_t word = 0; word < key.words.size(); ++word)
-        key.words[word] = loaded(descriptors[i].key[word]);
-      const Word word{loaded(descriptors[i].word)};
-      const std::uint64_t bytes = loaded(descriptors[i].bytes);
-      if (word.state() != State::kReady || key != keys[candidate.key] ||
-          bytes > candidate.geometry.slot_bytes)
-        continue;
-      entries[candidate.key] = RemoteEntry{.descriptor = wanted[i].from,
-                                           .data = candidate.section + candidate.geometry.slots_at +
-                                                   candidate.index * candidate.geometry.slot_bytes,
-                                           .word = word,
-                                           .bytes = bytes};
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      RemoteEntry& entry = entries[i];
+      entry.bytes = descriptors[i].bytes;
+      if (key_of(descriptors[i]) == keys[entry.key] && entry.bytes <= entry.slot_bytes)
+        entry.word = {descriptors[i].word};
     }
+    std::erase_if(entries, [](const auto& entry) { return entry.word.state() != State::kReady; });
     return entries;
   }
   // False if the entry has been evicted.
   Result<bool> read(const RemoteEntry& entry, const Pieces& to) {
-    MEMSPAN_PASS(copy_entry(pool_, entry.data, to, Direction::kFromSlot, limit_));
+    MEMSPAN_PASS(copy_entry(pool_, entry.data, to, MoveDirection::kGet));
     std::uint64_t word = 0;
     static_assert(offsetof(Descriptor, word) == 0);
     MEMSPAN_PASS(fetch(std::array{Wanted{entry.descriptor, &word, sizeof word}}));
@@ -191,14 +163,13 @@ class RemoteShare {
   Status fetch(std::span<const Wanted> wanted) {
     std::uint64_t bytes = 0;
     for (const Wanted& each : wanted) bytes += each.bytes;
-    PoolCopier copier(pool_, {CopyEnd::kPool, CopyEnd::kLocal}, limit_, bytes);
+    PoolCopier copier(pool_, {CopyEnd::kPool, CopyEnd::kLocal}, kPatience, bytes);
     for (const Wanted& each : wanted) MEMSPAN_PASS(copier.copy({each.from, each.to, each.bytes}));
     return copier.finish();
   }
 
   Pool& pool_;
   std::byte* const base_;
-  const Duration limit_;
 };
 
 }  // namespace
@@ -213,9 +184,35 @@ bool BlockCache::any_share(Action action) {
   return false;
 }
 
-void BlockCache::suspend(std::uint32_t rank) {
-  asked_again_[rank].store((Clock::now() + kRest).time_since_epoch().count(),
-                           std::memory_order_relaxed);
+template <typename IsWanted, typename Use>
+Status BlockCache::ask_others(std::span<const Key> keys, IsWanted is_wanted, Use use) {
+  if (!pool_.is_spread()) return Status::ok();
+  std::vector<std::size_t> places;
+  std::vector<Key> left;
+  for (std::uint32_t rank = 0; rank < pool_.ranks(); ++rank) {
+    places.clear();
+    left.clear();
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (is_wanted(i)) {
+        places.push_back(i);
+        left.push_back(keys[i]);
+      }
+    if (left.empty()) break;
+    if (!may_ask(rank)) continue;
+    RemoteShare share(pool_, rank);
+    auto entries = share.find(left);
+    bool is_answered = entries.is_ok();
+    for (std::size_t i = 0; is_answered && i < entries->size(); ++i) {
+      const RemoteEntry& entry = (*entries)[i];
+      const Status status = use(share, places[entry.key], entry);
+      if (is_callers(status)) return status;
+      is_answered = status.is_ok();
+    }
+    if (!is_answered)
+      asked_again_[rank].store((Clock::now() + kRest).time_since_epoch().count(),
+                               std::memory_order_relaxed);
+  }
+  return Status::ok();
 }
 
 // ---- finding
@@ -234,18 +231,13 @@ void BlockCache::lookup(std::span<const Key> keys, std::span<std::uint64_t> byte
     }
     return found == keys.size();
   });
-  if (pool_.is_spread()) {
-    for (std::uint32_t rank = 0; rank < pool_.ranks() && found < keys.size(); ++rank) {
-      if (!may_ask(rank)) continue;
-      const auto entries = RemoteShare(pool_, rank, kPatience).find(keys);
-      if (!entries.is_ok()) suspend(rank);
-      for (std::size_t i = 0; entries.is_ok() && i < keys.size(); ++i) {
-        if (bytes[i] != 0 || !(*entries)[i]) continue;
-        bytes[i] = (*entries)[i]->bytes;
-        ++found;
-      }
-    }
-  }
+  const auto is_missing = [&](std::size_t i) { return bytes[i] == 0; };
+  static_cast<void>(
+      ask_others(keys, is_missing, [&](RemoteShare&, std::size_t i, const RemoteEntry& entry) {
+        if (is_missing(i)) ++found;
+        bytes[i] = entry.bytes;
+        return Status::ok();
+      }));
   add(counters_.looked_up, keys.size());
   add(counters_.found, found);
 }
@@ -287,7 +279,7 @@ Result<Outcome> BlockCache::put_one(const Key& key, const Pieces& from, std::uin
       const auto claimed = share->claim(key, bytes, room, evicted);
       add(counters_.evicted, evicted);
       if (!claimed) continue;
-      const Status status = copy_entry(pool_, claimed->data, from, Direction::kToSlot, kPatience);
+      const Status status = copy_entry(pool_, claimed->data, from, MoveDirection::kPut);
       if (status.is_ok())
         share->publish(*claimed);
       else
@@ -324,7 +316,7 @@ Result<Outcome> BlockCache::get_near(const Key& key, const Pieces& to, std::uint
     if (!place) return false;
     Status status =
         seen->bytes == bytes
-            ? copy_entry(pool_, seen->data, to, Direction::kFromSlot, kPatience)
+            ? copy_entry(pool_, seen->data, to, MoveDirection::kGet)
             : Status(Code::kInvalidArgument,
                      fmt::format("the entry has {} bytes, and the pieces {}", seen->bytes, bytes));
     if (!share.end_read(*seen, *place)) return false;
@@ -339,38 +331,17 @@ Result<Outcome> BlockCache::get_near(const Key& key, const Pieces& to, std::uint
 Status BlockCache::get_far(std::span<const Key> keys, const Pieces& to,
                            std::span<Outcome> outcomes) {
   const std::uint64_t bytes = to.bytes();
-  std::vector<std::size_t> places;
-  std::vector<Key> left;
-  for (std::uint32_t rank = 0; rank < pool_.ranks(); ++rank) {
-    places.clear();
-    left.clear();
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      if (outcomes[i] == Outcome::kAbsent) {
-        places.push_back(i);
-        left.push_back(keys[i]);
-      }
-    if (left.empty()) return Status::ok();
-    if (!may_ask(rank)) continue;
-    RemoteShare share(pool_, rank, kPatience);
-    const auto entries = share.find(left);
-    if (!entries.is_ok()) suspend(rank);
-    for (std::size_t i = 0; entries.is_ok() && i < left.size(); ++i) {
-      const auto& entry = (*entries)[i];
-      if (!entry || entry->bytes != bytes) continue;
-      const Pieces pieces = to.at(places[i]);
-      auto is_read = share.read(*entry, pieces);
-      if (!is_read.is_ok()) {
-        if (is_callers(is_read.status())) return is_read.status();
-        suspend(rank);
-        break;
-      }
-      if (!*is_read) continue;
-      outcomes[places[i]] = Outcome::kDone;
-      add(counters_.got_remote);
-      MEMSPAN_PASS(put_one(left[i], pieces, bytes).status());
-    }
-  }
-  return Status::ok();
+  const auto is_absent = [&](std::size_t i) { return outcomes[i] == Outcome::kAbsent; };
+  return ask_others(keys, is_absent,
+                    [&](RemoteShare& share, std::size_t i, const RemoteEntry& entry) -> Status {
+                      if (entry.bytes != bytes || !is_absent(i)) return Status::ok();
+                      const Pieces pieces = to.at(i);
+                      MEMSPAN_PASS_ASSIGN(const bool is_read, share.read(entry, pieces));
+                      if (!is_read) return Status::ok();
+                      outcomes[i] = Outcome::kDone;
+                      add(counters_.got_remote);
+                      return put_one(keys[i], pieces, bytes).status();
+                    });
 }
 
 Status BlockCache::get(std::span<const Key> keys, const Pieces& to, std::span<Outcome> outcomes) {
@@ -382,7 +353,7 @@ Status BlockCache::get(std::span<const Key> keys, const Pieces& to, std::span<Ou
     status = outcome.status().annotate(fmt::format("key {}", i));
     if (outcome.is_ok()) outcomes[i] = *outcome;
   }
-  if (status.is_ok() && pool_.is_spread()) status = get_far(keys, to, outcomes);
+  if (status.is_ok()) status = get_far(keys, to, outcomes);
   const auto got =
       static_cast<std::uint64_t>(std::count(outcomes.begin(), outcomes.end(), Outcome::kDone));
   add(counters_.got, got);
@@ -404,12 +375,7 @@ ShareUse BlockCache::use(std::uint64_t& shares) {
   ShareUse sum;
   shares = 0;
   any_share([&](const BlockShare& share, std::uint32_t) {
-    const ShareUse use = share.use();
-    sum.sections += use.sections;
-    sum.slots += use.slots;
-    sum.entries += use.entries;
-    sum.bytes += use.bytes;
-    sum.capacity += use.capacity;
+    sum = share.use(sum);
     ++shares;
     return false;
   });

@@ -6,6 +6,8 @@
 // owner leaves or dies.
 #pragma once
 
+#include <numeric>
+
 #include "fabric/blocks/block_share.h"
 #include "fabric/pool.h"
 
@@ -16,13 +18,10 @@ struct Pieces {
   void* const* addresses = nullptr;
   const std::uint64_t* sizes = nullptr;
   std::size_t count = 0;
-  std::uint64_t bytes() const;  // of one entry
+  // Of one entry.
+  std::uint64_t bytes() const { return std::accumulate(sizes, sizes + count, std::uint64_t{0}); }
   Pieces at(std::size_t entry) const { return {addresses + entry * count, sizes, count}; }
 };
-// Copies an entry between its slot, at the pool's addresses, and its pieces. As PoolCopier::copy().
-enum class Direction { kToSlot, kFromSlot };
-Status copy_entry(Pool& pool, std::byte* slot, const Pieces& pieces, Direction direction,
-                  Duration limit);
 
 enum class Outcome : std::int8_t { kNoRoom = -1, kAbsent = 0, kDone = 1, kPresent = 2 };
 
@@ -66,6 +65,10 @@ class BlockCache {
   bool any_share(Action action);
   Result<Outcome> put_one(const Key& key, const Pieces& from, std::uint64_t bytes);
   Result<Outcome> get_near(const Key& key, const Pieces& to, std::uint64_t bytes);
+  // Asks the members on other hosts, one after the other, for the keys that is_wanted(i) names, and
+  // calls use(share, i, entry) for those they have. Returns the first failure that is the caller's.
+  template <typename IsWanted, typename Use>
+  Status ask_others(std::span<const Key> keys, IsWanted is_wanted, Use use);
   Status get_far(std::span<const Key> keys, const Pieces& to, std::span<Outcome> outcomes);
   std::vector<std::uint32_t> shares_for(const Key& key);
   bool may_ask(std::uint32_t rank) const {
@@ -73,7 +76,6 @@ class BlockCache {
            Clock::now().time_since_epoch().count() >=
                asked_again_[rank].load(std::memory_order_relaxed);
   }
-  void suspend(std::uint32_t rank);
 
   Pool& pool_;
   Counters counters_;

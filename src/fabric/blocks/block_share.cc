@@ -79,8 +79,8 @@ Seen BlockShare::slot(std::uint32_t section, const SectionGeometry& geometry,
 }
 
 std::optional<Seen> BlockShare::slot_of_cell(std::uint64_t cell) const {
-  const auto section = static_cast<std::uint32_t>((cell & 0xffff'ffff) >> kIndexBits);
-  const std::uint64_t index = cell & ((std::uint64_t{1} << kIndexBits) - 1);
+  const std::uint32_t section = section_of_cell(cell);
+  const std::uint64_t index = index_of_cell(cell);
   if (section >= header_->sections) return std::nullopt;
   const SectionGeometry now = geometry(section);
   if (index >= now.slots) return std::nullopt;
@@ -202,21 +202,21 @@ bool BlockShare::remove(const Key& key) {
   return true;
 }
 
-ShareUse BlockShare::use() const {
-  ShareUse use{.capacity = capacity()};
+ShareUse BlockShare::use(ShareUse sum) const {
+  sum.capacity += capacity();
   for (std::uint32_t section = 0; section < header_->sections; ++section) {
     const SectionGeometry now = geometry(section);
     if (now.slots == 0) continue;
-    ++use.sections;
-    use.slots += now.slots;
+    ++sum.sections;
+    sum.slots += now.slots;
     for (std::uint64_t index = 0; index < now.slots; ++index) {
       const Seen seen = slot(section, now, index);
       if (seen.word.state() != State::kReady) continue;
-      ++use.entries;
-      use.bytes += seen.descriptor->bytes.load(std::memory_order_relaxed);
+      ++sum.entries;
+      sum.bytes += seen.descriptor->bytes.load(std::memory_order_relaxed);
     }
   }
-  return use;
+  return sum;
 }
 
 // Claims a slot for this process and evicts its entry, unless a process claims or reads it.

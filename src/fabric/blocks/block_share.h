@@ -69,6 +69,13 @@ struct alignas(128) Descriptor {
   std::array<std::atomic<std::uint32_t>, kReaders> readers;  // process numbers, 0: free
 };
 static_assert(sizeof(Descriptor) == 128 && std::atomic<std::uint64_t>::is_always_lock_free);
+// Acquire, so that the word is looked at again after the key.
+inline Key key_of(const Descriptor& descriptor) {
+  Key key;
+  for (std::size_t i = 0; i < key.words.size(); ++i)
+    key.words[i] = descriptor.key[i].load(std::memory_order_acquire);
+  return key;
+}
 
 struct alignas(64) Section {
   std::atomic<std::uint64_t> slot_bytes;  // 0: no entry has come yet
@@ -118,6 +125,12 @@ constexpr std::uint64_t class_of(std::uint64_t bytes) {
 // A cell: fingerprint | section | index in it; never 0.
 inline std::uint64_t cell_of(std::uint64_t hash, std::uint32_t section, std::uint64_t index) {
   return (hash | std::uint64_t{1} << 32) >> 32 << 32 | std::uint64_t{section} << kIndexBits | index;
+}
+constexpr std::uint32_t section_of_cell(std::uint64_t cell) {
+  return static_cast<std::uint32_t>(cell) >> kIndexBits;
+}
+constexpr std::uint64_t index_of_cell(std::uint64_t cell) {
+  return cell & ((std::uint64_t{1} << kIndexBits) - 1);
 }
 
 // A value: a slot at the moment when it was seen.
@@ -187,7 +200,8 @@ class BlockShare {
   // False when there is no such entry, or it is in use.
   bool remove(const Key& key);
 
-  ShareUse use() const;
+  // Adds that of this share to `sum`.
+  ShareUse use(ShareUse sum = {}) const;
 
  private:
   explicit BlockShare(Header* header, bool is_writable)
@@ -218,13 +232,6 @@ class BlockShare {
   }
   void link(std::uint64_t hash, const Seen& seen) const;
   void unlink(std::uint64_t hash, const Seen& seen) const;
-  // Acquire, so that the word is looked at again after the key.
-  static Key key_of(const Descriptor& descriptor) {
-    Key key;
-    for (std::size_t i = 0; i < key.words.size(); ++i)
-      key.words[i] = descriptor.key[i].load(std::memory_order_acquire);
-    return key;
-  }
   bool is_live(Word word) const;
   bool is_being_read(Descriptor& descriptor) const;
   bool take(Seen& seen, std::uint64_t& evicted) const;
