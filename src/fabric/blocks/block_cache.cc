@@ -13,28 +13,6 @@ namespace {
 constexpr auto kPatience = std::chrono::milliseconds(500);
 constexpr auto kRest = std::chrono::seconds(5);
 
-// Holds the window of a rank while it lives.
-class HeldWindow {
- public:
-  HeldWindow(Pool& pool, std::uint32_t rank)
-      : pool_(pool), rank_(rank), mapped_(pool.hold(windows(), rank)) {}
-  ~HeldWindow() {
-    if (mapped_ != 0) pool_.release(windows(), rank_);
-  }
-  HeldWindow(const HeldWindow&) = delete;
-  HeldWindow& operator=(const HeldWindow&) = delete;
-
-  std::optional<BlockShare> share() const {
-    return mapped_ == 0 ? std::nullopt : BlockShare::open(windows().begin_of(rank_), mapped_);
-  }
-
- private:
-  RankWindows& windows() const { return pool_.windows(RangeKind::kHost); }
-  Pool& pool_;
-  const std::uint32_t rank_;
-  const std::uint64_t mapped_;
-};
-
 // Whether a copy failed because of the caller's arguments. Otherwise the share's owner is leaving
 // or gone, and the entry with it.
 bool is_callers(const Status& status) {
@@ -175,12 +153,20 @@ class RemoteShare {
 }  // namespace
 
 template <typename Action>
+bool BlockCache::with_share(std::uint32_t rank, Action action) {
+  RankWindows& windows = pool_.windows(RangeKind::kHost);
+  const std::uint64_t mapped = pool_.hold(windows, rank);
+  if (mapped == 0) return false;
+  auto release = [&](RankWindows* held) { pool_.release(*held, rank); };
+  const std::unique_ptr<RankWindows, decltype(release)> held(&windows, release);
+  auto share = BlockShare::open(windows.begin_of(rank), mapped);
+  return share && action(*share, rank);
+}
+
+template <typename Action>
 bool BlockCache::any_share(Action action) {
-  for (std::uint32_t rank = 0; rank < pool_.ranks(); ++rank) {
-    const HeldWindow held(pool_, rank);
-    auto share = held.share();
-    if (share && action(*share, rank)) return true;
-  }
+  for (std::uint32_t rank = 0; rank < pool_.ranks(); ++rank)
+    if (with_share(rank, action)) return true;
   return false;
 }
 
@@ -270,24 +256,26 @@ Result<Outcome> BlockCache::put_one(const Key& key, const Pieces& from, std::uin
           [&](const BlockShare& share, std::uint32_t) { return share.find(key).has_value(); }))
     return Outcome::kPresent;
   const auto ranks = shares_for(key);
+  Result<Outcome> outcome = Outcome::kNoRoom;
   for (const Room room : {Room::kUntouched, Room::kAny})
     for (const std::uint32_t rank : ranks) {
-      const HeldWindow held(pool_, rank);
-      auto share = held.share();
-      if (!share) continue;
-      std::uint64_t evicted = 0;
-      const auto claimed = share->claim(key, bytes, room, evicted);
-      add(counters_.evicted, evicted);
-      if (!claimed) continue;
-      const Status status = copy_entry(pool_, claimed->data, from, MoveDirection::kPut);
-      if (status.is_ok())
-        share->publish(*claimed);
-      else
-        share->abandon(*claimed);
-      if (status.is_ok()) return Outcome::kDone;
-      return is_callers(status) ? Result<Outcome>(status) : Outcome::kNoRoom;
+      const auto put_in = [&](BlockShare& share, std::uint32_t) {
+        std::uint64_t evicted = 0;
+        const auto claimed = share.claim(key, bytes, room, evicted);
+        add(counters_.evicted, evicted);
+        if (!claimed) return false;
+        const Status status = copy_entry(pool_, claimed->data, from, MoveDirection::kPut);
+        if (status.is_ok())
+          share.publish(*claimed);
+        else
+          share.abandon(*claimed);
+        if (status.is_ok()) outcome = Outcome::kDone;
+        if (is_callers(status)) outcome = status;
+        return true;
+      };
+      if (with_share(rank, put_in)) return outcome;
     }
-  return Outcome::kNoRoom;
+  return outcome;
 }
 
 Status BlockCache::put(std::span<const Key> keys, const Pieces& from, std::span<Outcome> outcomes) {

@@ -35,8 +35,7 @@ Status BlockShare::format(void* base, std::uint64_t bytes, std::uint32_t section
   const std::uint64_t cells =
       std::bit_ceil(std::max<std::uint64_t>(kWindow, 2 * bytes / kLeastSlot));
   const std::uint64_t sections_at =
-      (kHeaderBytes + cells * sizeof(std::uint64_t) + kSlotAlignment - 1) / kSlotAlignment *
-      kSlotAlignment;
+      align_up(kHeaderBytes + cells * sizeof(std::uint64_t), kSlotAlignment);
   const std::uint64_t room = bytes - sections_at;
   if (sections == 0)
     sections = static_cast<std::uint32_t>(
@@ -95,9 +94,8 @@ bool BlockShare::is_live(Word word) const {
 std::optional<Seen> BlockShare::find(const Key& key) const {
   const std::uint64_t hash = key.hash();
   const std::uint64_t fingerprint = cell_of(hash, 0, 0) >> 32;
-  std::atomic<std::uint64_t>* const window = cells() + first_cell(hash);
-  for (std::uint32_t i = 0; i < kWindow; ++i) {
-    const std::uint64_t cell = window[i].load(std::memory_order_acquire);  // pairs with link()
+  for (const auto& place : window_of(hash)) {
+    const std::uint64_t cell = place.load(std::memory_order_acquire);  // pairs with link()
     if (cell >> 32 != fingerprint) continue;
     auto seen = slot_of_cell(cell);
     if (!seen || seen->word.state() == State::kFree || key_of(*seen->descriptor) != key) continue;
@@ -112,25 +110,22 @@ std::optional<Seen> BlockShare::find(const Key& key) const {
 void BlockShare::link(std::uint64_t hash, const Seen& seen) const {
   const auto index = static_cast<std::uint64_t>(seen.descriptor - descriptors_of(seen.section));
   const std::uint64_t made = cell_of(hash, seen.section, index);
-  const std::uint64_t first = first_cell(hash);
-  std::atomic<std::uint64_t>* const window = cells() + first;
-  for (std::uint32_t i = 0; i < kWindow; ++i) {
-    std::uint64_t cell = window[i].load(std::memory_order_acquire);
-    if ((cell == 0 || is_stale(cell, first)) &&
-        window[i].compare_exchange_strong(cell, made, std::memory_order_seq_cst))
+  for (auto& place : window_of(hash)) {
+    std::uint64_t cell = place.load(std::memory_order_acquire);
+    if ((cell == 0 || is_stale(cell, first_cell(hash))) &&
+        place.compare_exchange_strong(cell, made, std::memory_order_seq_cst))
       return;
   }
   // Full: one of them is no longer found, and the clock will reach it.
-  window[(hash >> 27) % kWindow].store(made, std::memory_order_seq_cst);
+  window_of(hash)[(hash >> 27) % kWindow].store(made, std::memory_order_seq_cst);
 }
 
 void BlockShare::unlink(std::uint64_t hash, const Seen& seen) const {
   const auto index = static_cast<std::uint64_t>(seen.descriptor - descriptors_of(seen.section));
   const std::uint64_t gone = cell_of(hash, seen.section, index);
-  std::atomic<std::uint64_t>* const window = cells() + first_cell(hash);
-  for (std::uint32_t i = 0; i < kWindow; ++i) {
+  for (auto& place : window_of(hash)) {
     std::uint64_t cell = gone;
-    window[i].compare_exchange_strong(cell, 0, std::memory_order_seq_cst);
+    place.compare_exchange_strong(cell, 0, std::memory_order_seq_cst);
   }
 }
 
@@ -242,17 +237,21 @@ bool BlockShare::take(Seen& seen, std::uint64_t& evicted) const {
   return true;
 }
 
-std::optional<Seen> BlockShare::take_in(std::uint32_t section, const SectionGeometry& geometry,
+// A slot for so many bytes of a section, if there is one.
+std::optional<Seen> BlockShare::take_in(std::optional<std::uint32_t> section, std::uint64_t bytes,
                                         std::uint64_t& evicted) const {
-  Section& clock = header_->section[section];
-  for (std::uint64_t turn = 0; turn < kSweeps * geometry.slots; ++turn) {
-    const std::uint64_t index = clock.hand.fetch_add(1, std::memory_order_relaxed) % geometry.slots;
-    Seen seen = slot(section, geometry, index);
+  if (!section) return std::nullopt;
+  const SectionGeometry now = geometry(*section);
+  if (now.slot_bytes < bytes) return std::nullopt;
+  Section& clock = header_->section[*section];
+  for (std::uint64_t turn = 0; turn < kSweeps * now.slots; ++turn) {
+    const std::uint64_t index = clock.hand.fetch_add(1, std::memory_order_relaxed) % now.slots;
+    Seen seen = slot(*section, now, index);
     if (seen.word.state() == State::kReady &&
         seen.descriptor->is_used.exchange(0, std::memory_order_relaxed) != 0)
       continue;  // its second chance
     if (!take(seen, evicted)) continue;
-    if (clock.slot_bytes.load(std::memory_order_seq_cst) == geometry.slot_bytes) return seen;
+    if (clock.slot_bytes.load(std::memory_order_seq_cst) == now.slot_bytes) return seen;
     abandon(seen);  // another process gave the section to another class
     return std::nullopt;
   }
@@ -339,15 +338,12 @@ std::optional<Seen> BlockShare::take_of_class(std::uint64_t bytes, Room room,
     const bool is_untouched =
         header_->section[section].hand.load(std::memory_order_relaxed) < now.slots;
     if (!is_untouched) continue;
-    if (auto seen = take_in(section, now, evicted)) return seen;
+    if (auto seen = take_in(section, bytes, evicted)) return seen;
   }
-  if (const auto section = format_section(wanted))
-    if (auto seen = take_in(*section, geometry(*section), evicted)) return seen;
+  if (auto seen = take_in(format_section(wanted), bytes, evicted)) return seen;
   if (room == Room::kUntouched) return std::nullopt;
-  if (!is_there) {
-    if (const auto section = empty_section(wanted, evicted))
-      if (auto seen = take_in(*section, geometry(*section), evicted)) return seen;
-  }
+  if (!is_there)
+    if (auto seen = take_in(empty_section(wanted, evicted), bytes, evicted)) return seen;
   // In turns, so that all sections of the class age equally: the clock with the fewest rounds.
   std::optional<std::uint32_t> chosen;
   double least = 0;
@@ -361,7 +357,7 @@ std::optional<Seen> BlockShare::take_of_class(std::uint64_t bytes, Room room,
     chosen = section;
     least = rounds;
   }
-  return chosen ? take_in(*chosen, geometry(*chosen), evicted) : std::nullopt;
+  return take_in(chosen, bytes, evicted);
 }
 
 }  // namespace memspan::blocks

@@ -10,9 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <type_traits>
 
-#include "core/status.h"
+#include "core/pages.h"
 
 namespace memspan::blocks {
 
@@ -104,8 +105,7 @@ struct SectionGeometry {
   std::uint64_t slots_at = 0;  // from the section's beginning
 };
 constexpr std::uint64_t descriptor_bytes(std::uint64_t section_bytes) {
-  const std::uint64_t bytes = section_bytes / kLeastSlot * sizeof(Descriptor);
-  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+  return align_up(section_bytes / kLeastSlot * sizeof(Descriptor), kSlotAlignment);
 }
 // No slots when the section is too small for one.
 constexpr SectionGeometry geometry_of(std::uint64_t section_bytes, std::uint64_t slot_bytes) {
@@ -119,7 +119,7 @@ constexpr std::uint64_t class_of(std::uint64_t bytes) {
   if (bytes <= kLeastSlot) return kLeastSlot;
   std::uint64_t step = kSlotAlignment;
   while (bytes > step * 16) step *= 2;
-  return (bytes + step - 1) / step * step;
+  return align_up(bytes, step);
 }
 
 // A cell: fingerprint | section | index in it; never 0.
@@ -207,8 +207,10 @@ class BlockShare {
   explicit BlockShare(Header* header, bool is_writable)
       : header_(header), is_writable_(is_writable) {}
   std::byte* base() const { return reinterpret_cast<std::byte*>(header_); }
-  std::atomic<std::uint64_t>* cells() const {
-    return reinterpret_cast<std::atomic<std::uint64_t>*>(base() + kHeaderBytes);
+  // The cells that may hold a key of that hash.
+  std::span<std::atomic<std::uint64_t>, kWindow> window_of(std::uint64_t hash) const {
+    auto* const cells = reinterpret_cast<std::atomic<std::uint64_t>*>(base() + kHeaderBytes);
+    return std::span<std::atomic<std::uint64_t>, kWindow>(cells + first_cell(hash), kWindow);
   }
   std::byte* section_at(std::uint32_t section) const {
     return base() + header_->sections_at + section * header_->section_bytes;
@@ -235,7 +237,7 @@ class BlockShare {
   bool is_live(Word word) const;
   bool is_being_read(Descriptor& descriptor) const;
   bool take(Seen& seen, std::uint64_t& evicted) const;
-  std::optional<Seen> take_in(std::uint32_t section, const SectionGeometry& geometry,
+  std::optional<Seen> take_in(std::optional<std::uint32_t> section, std::uint64_t bytes,
                               std::uint64_t& evicted) const;
   std::optional<Seen> take_of_class(std::uint64_t bytes, Room room, std::uint64_t& evicted);
   std::optional<std::uint32_t> format_section(std::uint64_t slot_bytes) const;
