@@ -56,17 +56,17 @@ class Space::Waiting {
   Waiting(Space& space, Kind kind, std::string name, const Deadline& deadline)
       : space_(space), kind_(kind), name_(std::move(name)) {
     MutexLock lock(space_.mutex_);
-    while (kind_ == Kind::kAll && space_.is_in_collective_ && !space_.is_closed_)
-      if (!wait_interruptibly(space_.changed_, space_.mutex_, deadline)) break;
-    while (space_.forgotten_name_ == name_)
+    const auto obstacle = [this]() MEMSPAN_REQUIRES(space_.mutex_) -> const char* {
+      if (kind_ == Kind::kAll && space_.is_in_collective_)
+        return "timeout: another thread of this process is in a collective of the space";
+      return space_.forgotten_name_ == name_ ? "timeout: the store does not answer" : nullptr;
+    };
+    while (!space_.is_closed_ && obstacle() != nullptr)
       if (!wait_interruptibly(space_.changed_, space_.mutex_, deadline)) break;
     if (space_.is_closed_) {
       status_ = {Code::kUnavailable, "the space is being destroyed"};
-    } else if (kind_ == Kind::kAll && space_.is_in_collective_) {
-      status_ =
-          end_of_wait("timeout: another thread of this process is in a collective of the space");
-    } else if (space_.forgotten_name_ == name_) {
-      status_ = end_of_wait("timeout: the store does not answer");
+    } else if (const char* const why = obstacle(); why != nullptr) {
+      status_ = end_of_wait(why);
     } else {
       auto& names = space_.gathered_names_;
       if (kind_ == Kind::kSome && std::find(names.begin(), names.end(), name_) == names.end())
@@ -138,6 +138,7 @@ Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member, Spa
 // All members come to the same result.
 Status Space::read_parts(const std::vector<std::string>& parts) {
   std::vector<Introduction> members;
+  std::vector<std::string> broker_addresses;
   for (const std::string& part : parts) {
     MEMSPAN_TRY_ASSIGN(members.emplace_back(),
                        decode_record<Introduction>(part, "introduction of a member"),
@@ -150,14 +151,11 @@ Status Space::read_parts(const std::vector<std::string>& parts) {
       return {Code::kInvalidArgument,
               fmt::format("the devices of the parts differ: rank {} says {}, rank 0 said {}",
                           members.size() - 1, members.back().device, members.front().device)};
+    is_near_.push_back(members.size() - 1 == options_.rank ||
+                       (members.back().host == member_->host() && member_->may_map()));
+    broker_addresses.push_back(members.back().broker_address);
   }
-  for (std::size_t rank = 0; rank < members.size(); ++rank)
-    is_near_.push_back(rank == options_.rank ||
-                       (members[rank].host == member_->host() && member_->may_map()));
-  std::vector<std::string> broker_addresses;
-  for (const Introduction& member : members) broker_addresses.push_back(member.broker_address);
-  memory_ = std::make_unique<SpaceMemory>(member_, options_, group_name_, is_near_,
-                                          std::move(broker_addresses));
+  memory_ = std::make_unique<SpaceMemory>(*this, std::move(broker_addresses));
   return Status::ok();
 }
 

@@ -142,6 +142,7 @@ class Space {
   }
 
  private:
+  friend class SpaceMemory;  // a part of it
   class Waiting;
   Space(std::shared_ptr<Member> member, SpaceOptions options, CreatedGroup group);
   Status read_parts(const std::vector<std::string>& parts);

@@ -33,15 +33,9 @@ inline Result<Pages> make_pages(std::size_t bytes, bool may_be_huge) {
 // One thread at a time.
 class SpaceMemory {
  public:
-  // `group_name`: of the memory at the descriptor brokers. By rank: whether it is on this host, and
-  // the address of its broker.
-  SpaceMemory(std::shared_ptr<Member> member, const SpaceOptions& options, std::string group_name,
-              std::vector<bool> is_near, std::vector<std::string> broker_addresses)
-      : member_(std::move(member)),
-        options_(options),
-        group_name_(std::move(group_name)),
-        is_near_(std::move(is_near)),
-        broker_addresses_(std::move(broker_addresses)) {}
+  // The space outlives it. By rank: the address of its broker.
+  SpaceMemory(const Space& space, std::vector<std::string> broker_addresses)
+      : space_(space), broker_addresses_(std::move(broker_addresses)) {}
 
   // Reserves the addresses, and publishes the memory that this process makes for others. The caller
   // retracts it when all have called take().
@@ -50,17 +44,17 @@ class SpaceMemory {
     const std::size_t bytes = align_up(std::max<std::size_t>(all_bytes(), 1), kDeviceGranularity);
     MEMSPAN_PASS_ASSIGN(
         auto range,
-        AddressRange::claim(member_, options_.name,
+        AddressRange::claim(space_.member_, options().name,
                             {.host_bytes = is_pages() ? bytes : 0,
-                             .device = options_.device,
+                             .device = options().device,
                              .device_bytes = is_pages() ? 0 : bytes},
                             fmt::format("{} ranks with {} bytes of {} memory each", ranks(),
-                                        options_.bytes, options_.device->name()),
+                                        options().bytes, options().device->name()),
                             deadline));
     range_.emplace(std::move(range));
     if (all_bytes() == 0) return Status::ok();
     if (is_pages()) return prepare_pages();
-    MEMSPAN_TRY_ASSIGN(memory_, options_.device->allocate(options_.bytes, "memspan-space"),
+    MEMSPAN_TRY_ASSIGN(memory_, options().device->allocate(options().bytes, "memspan-space"),
                        "making the part of the space");
     return publish(*memory_);
   }
@@ -72,33 +66,35 @@ class SpaceMemory {
   std::byte* base() { return range().base(); }
 
  private:
-  bool is_pages() const { return options_.device->is_host(); }
+  const SpaceOptions& options() const { return space_.options_; }
+  const std::vector<bool>& is_near() const { return space_.is_near_; }
+  bool is_pages() const { return options().device->is_host(); }
   DeviceRange& range() { return is_pages() ? *range_->host_part() : *range_->device_part(); }
-  std::size_t ranks() const { return is_near_.size(); }
-  std::size_t all_bytes() const { return options_.bytes * ranks(); }
+  std::size_t ranks() const { return options().ranks; }
+  std::size_t all_bytes() const { return options().bytes * ranks(); }
   std::size_t lowest_near() const {
-    const auto begin = is_near_.begin();
-    return static_cast<std::size_t>(std::find(begin, is_near_.end(), true) - begin);
+    const auto begin = is_near().begin();
+    return static_cast<std::size_t>(std::find(begin, is_near().end(), true) - begin);
   }
   Status publish(const DeviceMemory& memory) {
     MEMSPAN_TRY_ASSIGN(Fd descriptor, memory.duplicate(), "handing out the memory of the space");
     std::vector<Fd> descriptors;
     descriptors.push_back(std::move(descriptor));
-    return member_->broker().publish(group_name_, std::move(descriptors));
+    return space_.member_->broker().publish(space_.group_name_, std::move(descriptors));
   }
   Result<std::unique_ptr<DeviceMemory>> fetch(std::size_t rank, const Deadline& deadline) {
-    MEMSPAN_PASS_ASSIGN(auto answer, member_->broker().fetch_and_wait(broker_addresses_[rank],
-                                                                      group_name_, deadline));
+    MEMSPAN_PASS_ASSIGN(auto answer, space_.member_->broker().fetch_and_wait(
+                                         broker_addresses_[rank], space_.group_name_, deadline));
     if (answer.descriptors.size() != 1)
       return Status(Code::kInternal, "the memory of the space was not handed over");
-    MEMSPAN_TRY_ASSIGN(auto memory, options_.device->adopt(std::move(answer.descriptors[0])),
+    MEMSPAN_TRY_ASSIGN(auto memory, options().device->adopt(std::move(answer.descriptors[0])),
                        "taking over the memory of the space");
     return memory;
   }
   // The lowest rank of this host makes the memory, which takes none yet.
   Status prepare_pages() {
-    if (lowest_near() != options_.rank) return Status::ok();
-    const bool is_alone = std::find(is_near_.begin(), is_near_.end(), false) == is_near_.end();
+    if (lowest_near() != options().rank) return Status::ok();
+    const bool is_alone = std::find(is_near().begin(), is_near().end(), false) == is_near().end();
     MEMSPAN_TRY_ASSIGN(Pages pages, make_pages(all_bytes(), is_alone), "making memory");
     memory_ = std::make_unique<HostMemory>(std::move(pages));
     return publish(*memory_);
@@ -112,19 +108,19 @@ class SpaceMemory {
       return {Code::kInternal, "the memory of the space has another size"};
     MEMSPAN_PASS(map_near_pages());
     if (pages.is_huge()) return Status::ok();
-    const std::size_t begin = options_.bytes * options_.rank;
-    return commit_within_budget({pages, begin, base() + begin, options_.bytes},
+    const std::size_t begin = options().bytes * options().rank;
+    return commit_within_budget({pages, begin, base() + begin, options().bytes},
                                 "the part of the space");
   }
   Status take_near_parts(const Deadline& deadline) {
     for (std::size_t rank = 0; rank < ranks(); ++rank) {
-      if (!is_near_[rank]) continue;
+      if (!is_near()[rank]) continue;
       std::unique_ptr<DeviceMemory> part;
-      if (rank != options_.rank) {
+      if (rank != options().rank) {
         MEMSPAN_TRY_ASSIGN(part, fetch(rank, deadline), fmt::format("the part of rank {}", rank));
       }
       MEMSPAN_TRY(
-          range().map(rank * options_.bytes, part == nullptr ? *memory_ : *part, options_.bytes),
+          range().map(rank * options().bytes, part == nullptr ? *memory_ : *part, options().bytes),
           fmt::format("the part of rank {}", rank));
     }
     return Status::ok();
@@ -133,24 +129,21 @@ class SpaceMemory {
   Status map_near_pages() {
     const Pages& pages = pages_of(*memory_);
     Reservation& reservation = static_cast<HostRange&>(range()).reservation();
-    const auto begin_of_all = is_near_.begin(), end = is_near_.end();
+    const auto begin_of_all = is_near().begin(), end = is_near().end();
     for (auto from = begin_of_all; from != end;) {
       from = std::find(from, end, true);
       const auto to = std::find(from, end, false);
       const auto index_of = [&](auto it) { return static_cast<std::size_t>(it - begin_of_all); };
-      const std::size_t begin = index_of(from) * options_.bytes / page_size() * page_size();
+      const std::size_t begin = index_of(from) * options().bytes / page_size() * page_size();
       const std::size_t past =
-          to == end ? pages.bytes() : align_up(index_of(to) * options_.bytes, page_size());
+          to == end ? pages.bytes() : align_up(index_of(to) * options().bytes, page_size());
       if (from != end) MEMSPAN_PASS(reservation.map(begin, pages, begin, past - begin));
       from = to;
     }
     return Status::ok();
   }
 
-  const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
-  const SpaceOptions options_;
-  const std::string group_name_;
-  const std::vector<bool> is_near_;
+  const Space& space_;
   const std::vector<std::string> broker_addresses_;
   std::optional<AddressRange> range_;
   std::unique_ptr<DeviceMemory> memory_;  // all pages of this host, or the own part
