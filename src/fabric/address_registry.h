@@ -6,13 +6,19 @@
 
 #include <array>
 
-#include "core/bytes.h"
 #include "device/host/host_device.h"
 #include "fabric/member.h"
 #include "memory/address_plan.h"
 #include "store/recipes/ranges.h"
 
 namespace memspan {
+
+// Huge pages, all of which are taken, if there are so many and they may be; else others.
+inline Result<Pages> make_pages(std::size_t bytes, bool may_be_huge, const char* label) {
+  if (bytes >= kHugePage && may_be_huge)
+    if (auto huge = Pages::create_huge(bytes, label); huge.is_ok()) return huge;
+  return Pages::create(bytes, label);
+}
 
 // Host memory, followed by memory of a device, which may also be the host. A value; a part of 0
 // bytes does not exist.
@@ -23,8 +29,7 @@ struct RangeParts {
 
   // The offset of the device's part.
   std::uint64_t device_offset() const {
-    const bool is_host = device == nullptr || device->is_host();
-    return is_host ? host_bytes : align_up(host_bytes, kDeviceAddressStep);
+    return device->is_host() ? host_bytes : align_up(host_bytes, kDeviceAddressStep);
   }
 };
 

@@ -35,12 +35,6 @@ Status check_contribution(const PoolOptions& options, std::size_t range) {
   return Status::ok();
 }
 
-std::string layout_of(const PoolOptions& options) {
-  return fmt::format("{} ranks with up to {} bytes of host and {} of device memory ({}) each",
-                     options.ranks, stride_of(options.contributions[0]),
-                     stride_of(options.contributions[1]), options.device->name());
-}
-
 }  // namespace
 
 Pool::Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange range,
@@ -54,37 +48,37 @@ Pool::Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange ran
       mappers_(std::move(mappers)),
       peers_(options_.ranks) {}
 
-Status Pool::list() {
-  const Endpoint& store = member_->store_endpoint();
-  MEMSPAN_TRY_ASSIGN(
-      listed_,
-      ListedMember::list(MemberKind::kPool, fmt::format("{}@{}", options_.name, store.to_string()),
-                         static_cast<int>(rank()), static_cast<int>(ranks()), serve_metrics),
-      "naming it");
-  const std::uint64_t given =
-      contribution(RangeKind::kHost).bytes + contribution(RangeKind::kDevice).bytes;
-  listed_.set_memory(given, given);
-  return Status::ok();
-}
-
 Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<Member> member, PoolOptions options,
                                            Deadline deadline) {
   catch_copy_faults();
-  if (options.device == nullptr) options.device = &host_device();
-  std::array<std::uint64_t, kRanges> bytes = {};
+  std::array<std::uint64_t, kRanges> strides = {};
+  std::uint64_t given = 0;
   for (std::size_t range = 0; range < kRanges; ++range) {
     MEMSPAN_PASS(check_contribution(options, range));
-    bytes[range] = stride_of(options.contributions[range]) * options.ranks;
+    strides[range] = stride_of(options.contributions[range]);
+    given += options.contributions[range].bytes;
   }
   MEMSPAN_PASS_ASSIGN(
-      auto range, AddressRange::claim(
-                      member, options.name,
-                      {.host_bytes = bytes[0], .device = options.device, .device_bytes = bytes[1]},
-                      layout_of(options), deadline));
+      auto range,
+      AddressRange::claim(
+          member, options.name,
+          {.host_bytes = strides[0] * options.ranks,
+           .device = options.device,
+           .device_bytes = strides[1] * options.ranks},
+          fmt::format("{} ranks with up to {} bytes of host and {} of device memory ({}) each",
+                      options.ranks, strides[0], strides[1], options.device->name()),
+          deadline));
   MEMSPAN_PASS_ASSIGN(auto mappers, MapperTable::create(options.ranks));
   std::unique_ptr<Pool> pool(
       new Pool(std::move(member), std::move(options), std::move(range), std::move(mappers)));
-  MEMSPAN_TRY(pool->list(), "listing the pool");
+  MEMSPAN_TRY_ASSIGN(
+      pool->listed_,
+      ListedMember::list(
+          MemberKind::kPool,
+          fmt::format("{}@{}", pool->options_.name, pool->member_->store_endpoint().to_string()),
+          static_cast<int>(pool->rank()), static_cast<int>(pool->ranks()), serve_metrics),
+      "listing the pool: naming it");
+  pool->listed_.set_memory(given, given);
   for (const RangeKind kind : kRangeKinds)
     MEMSPAN_TRY(pool->give(kind), fmt::format("giving {} memory", kRangeNames[index_of(kind)]));
   return pool;
@@ -92,27 +86,19 @@ Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<Member> member, PoolO
 
 Status Pool::give_pages(RangeKind kind, std::uint64_t bytes) {
   const bool is_numa = kind == RangeKind::kHost && options_.numa.has_value();
-  auto pages = Result<Pages>(Status(Code::kUnavailable, "not tried"));
-  bool is_new = true;
-  if (kind == RangeKind::kHost && options_.host_memory.is_valid()) {
-    is_new = false;
-    Fd descriptor = duplicate(options_.host_memory.get());
-    if (!descriptor.is_valid()) return Status::from_errno("using the given descriptor");
-    pages = Pages::adopt_unsealed(std::move(descriptor), bytes);
-  } else if (bytes >= kHugePage && !is_numa) {
-    pages = Pages::create_huge(bytes, "memspan-pool");
-    is_new = !pages.is_ok();
-  }
-  if (is_new) pages = Pages::create(bytes, "memspan-pool");
-  if (!pages.is_ok()) return pages.status();
-  auto memory = std::make_unique<HostMemory>(std::move(pages).value());
+  const bool is_given = kind == RangeKind::kHost && options_.host_memory.is_valid();
+  Fd descriptor = is_given ? duplicate(options_.host_memory.get()) : Fd();
+  if (is_given && !descriptor.is_valid()) return Status::from_errno("using the given descriptor");
+  MEMSPAN_PASS_ASSIGN(auto pages, is_given ? Pages::adopt_unsealed(std::move(descriptor), bytes)
+                                           : make_pages(bytes, !is_numa, "memspan-pool"));
+  auto memory = std::make_unique<HostMemory>(std::move(pages));
   MEMSPAN_PASS(windows(kind).map(options_.rank, *memory, bytes, Admission::of_owner()));
   if (is_numa) {
     placement_ = prefer_node(windows(kind).begin_of(options_.rank), memory->bytes(),
                              *options_.numa >= 0 ? *options_.numa : current_node());
     if (placement_.code() != Code::kNotSupported) MEMSPAN_PASS(placement_);
   }
-  if (is_new)
+  if (!is_given && !memory->pages().is_huge())
     MEMSPAN_PASS(commit_within_budget(
         {memory->pages(), 0, windows(kind).begin_of(options_.rank), memory->bytes()}, "the pool"));
   own_[index_of(kind)] = std::move(memory);

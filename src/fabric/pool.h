@@ -147,7 +147,7 @@ struct PoolOptions {
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
   std::array<ContributionRequest, kRanges> contributions = {};
-  Device* device = nullptr;      // of the device contribution; null: the host
+  Device* device = nullptr;      // of the device contribution; not null
   Fd host_memory = {};           // holds the host contribution; none: new memory
   std::optional<int> numa = {};  // the node of the host contribution; -1: that of the caller
   TagRules tags = {};
@@ -278,7 +278,6 @@ class Pool {
     std::uint64_t mapped_in = 0;  // this process's join when it mapped the memory
     std::string next = {};        // record of a join, while memory of the last is held
     RemoteWindows windows = {};   // kRemote, once they were asked for
-    std::uint64_t asked = 0;      // which attempt; an answer to another one is dropped
     std::uint64_t fetch = 0;      // the last one at the broker
     bool is_present() const { return stage == Stage::kMapped || stage == Stage::kRemote; }
   };
@@ -296,7 +295,6 @@ class Pool {
   static Status gone(std::uint32_t rank);
   static constexpr const char* kIsHeld =
       "joined again, but a copy of this process still uses its old memory";
-  Status list();
   // New memory is taken now, so that a shortage is an error here.
   Status give(RangeKind kind) {
     const std::uint64_t bytes = contribution(kind).bytes;
@@ -326,17 +324,18 @@ class Pool {
     return host_.is_free(rank) && device_.is_free(rank);
   }
   void fetch(std::uint32_t rank) MEMSPAN_REQUIRES(mutex_) {
-    const std::uint64_t attempt = peers_[rank].asked = ++attempts_;
-    peers_[rank].fetch =
-        member_->broker().fetch(peers_[rank].record.broker_address, published_name(rank),
-                                [this, rank, attempt](Result<FetchedDescriptors> answer) {
-                                  on_fetched(rank, attempt, std::move(answer));
-                                });
+    Peer& peer = peers_[rank];
+    peer.fetch = member_->broker().fetch(
+        peer.record.broker_address, published_name(rank),
+        [this, rank, events = peer.events](Result<FetchedDescriptors> answer) {
+          on_fetched(rank, events, std::move(answer));
+        });
   }
   // The answer to members on other hosts: this process's windows as regions.
   Result<std::string> describe_windows(std::string_view request) MEMSPAN_EXCLUDES(exposing_);
   Result<RemoteWindows> connect(std::uint32_t rank, const Record& record, const Deadline& deadline);
-  void on_fetched(std::uint32_t rank, std::uint64_t attempt, Result<FetchedDescriptors> answer)
+  // An answer is dropped if the peer has had other events since it was asked.
+  void on_fetched(std::uint32_t rank, std::uint64_t events, Result<FetchedDescriptors> answer)
       MEMSPAN_EXCLUDES(mutex_);
   Status map_contributions(std::uint32_t rank, FetchedDescriptors answer) MEMSPAN_REQUIRES(mutex_);
   // Calls `look` with the time waited until it is ok, or returns its failure after the deadline.
@@ -410,7 +409,6 @@ class Pool {
   ConditionVariable changed_;
   std::uint64_t join_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // no other has the number; 0: not joined
   bool ends_waits_ MEMSPAN_GUARDED_BY(mutex_) = false;
-  std::uint64_t attempts_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::vector<Peer> peers_ MEMSPAN_GUARDED_BY(mutex_);  // by rank
 };
 

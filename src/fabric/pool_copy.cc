@@ -52,11 +52,11 @@ Status PoolCopier::copy(const CopyPiece& piece) {
 // An end on this host stays held until its bytes arrive. If that end is another rank's memory, the
 // copy therefore finishes at once.
 Status PoolCopier::copy_remote(const CopyPiece& piece) {
-  if (remote_ == nullptr) remote_ = std::make_unique<RemotePieces>(pool_.device(), *deadline_);
-  remote_->begun.push_back(piece);
+  if (remote_ == nullptr) remote_ = std::make_unique<RemoteCopies>(pool_.device(), *deadline_);
+  begun_.push_back(piece);
   Status status = begin(piece);
   const bool may_wait = completion_ == CopyCompletion::kTogether && from_.is_empty() &&
-                        to_.is_empty() && remote_->begun.size() < kMostBegun;
+                        to_.is_empty() && begun_.size() < kMostBegun;
   return status.is_ok() && may_wait ? status : settle(std::move(status));
 }
 
@@ -67,9 +67,8 @@ Status PoolCopier::begin(const CopyPiece& piece) {
     MEMSPAN_TRY_ASSIGN(auto from, place_of(piece.from), "src");
     MEMSPAN_TRY_ASSIGN(auto to, place_of(piece.to), "dest");
     if (hold_end(piece.from, piece.bytes, from, from_) && hold_end(piece.to, piece.bytes, to, to_))
-      return from.remote == nullptr && to.remote == nullptr
-                 ? move_here(piece)
-                 : remote_->copies.begin(from, to, piece.bytes);
+      return from.remote == nullptr && to.remote == nullptr ? move_here(piece)
+                                                            : remote_->begin(from, to, piece.bytes);
     MEMSPAN_PASS_ASSIGN(way, find_late(piece));
   } while (way == Way::kByMessages);
   return move_here(piece);
@@ -78,9 +77,9 @@ Status PoolCopier::begin(const CopyPiece& piece) {
 // A member that has left may be in the pool again, with other windows. All pieces begun before are
 // copied again, because it is unknown which of them were refused.
 Status PoolCopier::settle(Status status) {
-  const Status settled = remote_->copies.settle();
+  const Status settled = remote_->settle();
   if (status.is_ok()) status = settled;
-  while (const auto left = remote_->copies.take_retracted()) {
+  while (const auto left = remote_->take_retracted()) {
     from_.release();
     to_.release();
     const Status again = pool_.await_rejoin(left->rank, left->generation, *deadline_);
@@ -90,15 +89,15 @@ Status PoolCopier::settle(Status status) {
       status = again;
     }
   }
-  remote_->begun.clear();
+  begun_.clear();
   return status;
 }
 
 Status PoolCopier::copy_again() {
-  for (const CopyPiece& piece : remote_->begun) {
+  for (const CopyPiece& piece : begun_) {
     MEMSPAN_PASS(await_ends(piece));
     const Status status = begin(piece);
-    const Status settled = remote_->copies.settle();
+    const Status settled = remote_->settle();
     MEMSPAN_PASS(status);
     MEMSPAN_PASS(settled);
   }

@@ -65,13 +65,12 @@ void Pool::on_peer_joined(std::uint32_t rank, const std::string& text) {
   changed_.notify_all();
 }
 
-void Pool::on_fetched(std::uint32_t rank, std::uint64_t attempt,
-                      Result<FetchedDescriptors> answer) {
+void Pool::on_fetched(std::uint32_t rank, std::uint64_t events, Result<FetchedDescriptors> answer) {
   std::vector<RankWindows*> unused;
   {
     MutexLock lock(mutex_);
     Peer& peer = peers_[rank];
-    if (peer.asked != attempt) return;
+    if (peer.events != events) return;
     // If the broker is closed, or no longer offers the memory, the member ends or leaves.
     Status status = answer.is_ok() ? map_contributions(rank, std::move(answer).value())
                                    : Status(Code::kPeerLost, answer.status().message());

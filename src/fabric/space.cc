@@ -118,7 +118,6 @@ std::byte* Space::base() const {
 
 Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member, SpaceOptions options,
                                              Deadline deadline) {
-  if (options.device == nullptr) options.device = &host_device();
   MEMSPAN_PASS(check(options));
   const Introduction mine{.bytes = options.bytes,
                           .device = std::string(options.device->name()),

@@ -87,7 +87,7 @@ struct SpaceOptions {
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
   std::uint64_t bytes = 0;   // of each part, up to kMostSpaceBytes
-  Device* device = nullptr;  // whose memory it is of; null: the host
+  Device* device = nullptr;  // whose memory it is of; not null
 };
 
 // Thread-safe. Collectives of all ranks that threads of this process call at the same time happen

@@ -22,14 +22,6 @@ inline const Pages& pages_of(const DeviceMemory& memory) {
   return static_cast<const HostMemory&>(memory).pages();
 }
 
-// Huge ones are taken at once, also for parts that other hosts have.
-inline Result<Pages> make_pages(std::size_t bytes, bool may_be_huge) {
-  constexpr const char* kLabel = "memspan-space";
-  if (bytes >= kHugePage && may_be_huge)
-    if (auto huge = Pages::create_huge(bytes, kLabel); huge.is_ok()) return huge;
-  return Pages::create(bytes, kLabel);
-}
-
 // One thread at a time.
 class SpaceMemory {
  public:
@@ -94,8 +86,10 @@ class SpaceMemory {
   // The lowest rank of this host makes the memory, which takes none yet.
   Status prepare_pages() {
     if (lowest_near() != options().rank) return Status::ok();
+    // Huge pages are taken at once, also for parts that other hosts have.
     const bool is_alone = std::find(is_near().begin(), is_near().end(), false) == is_near().end();
-    MEMSPAN_TRY_ASSIGN(Pages pages, make_pages(all_bytes(), is_alone), "making memory");
+    MEMSPAN_TRY_ASSIGN(Pages pages, make_pages(all_bytes(), is_alone, "memspan-space"),
+                       "making memory");
     memory_ = std::make_unique<HostMemory>(std::move(pages));
     return publish(*memory_);
   }
