@@ -180,23 +180,19 @@ Status Pool::publish(std::uint64_t join, Deadline deadline) {
   MEMSPAN_PASS(member_->broker().publish(published_name(options_.rank), std::move(descriptors)));
   const std::string text = encode_record(record);
   const std::string key = member_key(options_.rank);
-  auto now = member_->store().compare_and_swap(key, {}, text, deadline, KeyLife::kLease);
-  if (!now.is_ok()) return now.status();
-  if (*now == text) {
-    is_published_ = true;
-    return Status::ok();
-  }
-  const auto other = Record::decode(*now);
-  if (other.is_ok() && other->broker_address == record.broker_address) {
-    // This process's own, of a call that the store answered too late.
-    now = member_->store().compare_and_swap(key, *now, text, deadline, KeyLife::kLease);
-    if (!now.is_ok()) return now.status();
-    is_published_ = *now == text;
+  std::string before;  // or this process's own record, if the store answered a call too late
+  while (true) {
+    MEMSPAN_PASS_ASSIGN(std::string now, member_->store().compare_and_swap(
+                                             key, before, text, deadline, KeyLife::kLease));
+    is_published_ = now == text;
     if (is_published_) return Status::ok();
+    const auto other = Record::decode(now);
+    if (!before.empty() || !other.is_ok() || other->broker_address != record.broker_address)
+      return {Code::kUnavailable,
+              fmt::format("rank {} is in the pool already: process {}{}", options_.rank,
+                          other.is_ok() ? other->who.process : 0, kRankTaken)};
+    before = std::move(now);
   }
-  return {Code::kUnavailable,
-          fmt::format("rank {} is in the pool already: process {}{}", options_.rank,
-                      other.is_ok() ? other->who.process : 0, kRankTaken)};
 }
 
 // Everything of this process is over when it returns, whatever the store said.

@@ -66,7 +66,8 @@ Status PoolCopier::begin(const CopyPiece& piece) {
   do {
     MEMSPAN_TRY_ASSIGN(auto from, place_of(piece.from), "src");
     MEMSPAN_TRY_ASSIGN(auto to, place_of(piece.to), "dest");
-    if (hold_end(piece.from, piece.bytes, from, from_) && hold_end(piece.to, piece.bytes, to, to_))
+    if ((!from.is_of_peer || from_.find(piece.from, piece.bytes) == HeldWindows::Found::kHeld) &&
+        (!to.is_of_peer || to_.find(piece.to, piece.bytes) == HeldWindows::Found::kHeld))
       return from.remote == nullptr && to.remote == nullptr ? move_here(piece)
                                                             : remote_->begin(from, to, piece.bytes);
     MEMSPAN_PASS_ASSIGN(way, find_late(piece));
@@ -106,21 +107,16 @@ Status PoolCopier::copy_again() {
 
 // Holds nothing while it asks for a window: the member that answers may wait for a release.
 Result<CopyPlace> PoolCopier::place_of(const void* pointer) {
-  CopyPlace place{.mapped = static_cast<std::byte*>(const_cast<void*>(pointer)),
-                  .remote = {},
-                  .is_device = is_of_device(pointer)};
   const auto where = find_place(pool_, pointer);
-  if (!where || where->rank == pool_.rank()) return place;
-  MEMSPAN_PASS_ASSIGN(auto window, pool_.remote_window(where->rank, where->kind, *deadline_));
-  if (window == nullptr) return place;
-  return CopyPlace{.remote = std::move(window), .offset = where->offset};
-}
-
-bool PoolCopier::hold_end(const void* pointer, std::uint64_t bytes, const CopyPlace& place,
-                          HeldWindows& held) const {
-  const auto where = find_place(pool_, pointer);
-  return place.remote != nullptr || !where || where->rank == pool_.rank() ||
-         held.find(pointer, bytes) == HeldWindows::Found::kHeld;
+  const bool is_of_peer = where && where->rank != pool_.rank();
+  if (is_of_peer) {
+    MEMSPAN_PASS_ASSIGN(auto window, pool_.remote_window(where->rank, where->kind, *deadline_));
+    if (window != nullptr) return CopyPlace{.remote = std::move(window), .offset = where->offset};
+  }
+  return CopyPlace{.mapped = static_cast<std::byte*>(const_cast<void*>(pointer)),
+                   .remote = {},
+                   .is_device = is_of_device(pointer),
+                   .is_of_peer = is_of_peer};
 }
 
 bool PoolCopier::is_of_device(const void* pointer) const {

@@ -181,8 +181,6 @@ class PoolCopier {
   Status settle(Status status);
   Status copy_again();
   Result<CopyPlace> place_of(const void* pointer);
-  bool hold_end(const void* pointer, std::uint64_t bytes, const CopyPlace& place,
-                HeldWindows& held) const;
 
   // The most that are under way at once.
   static constexpr std::size_t kMostBegun = 4096;

@@ -113,7 +113,7 @@ void RemoteAccess::on_request(int peer, std::string_view bytes) {
   if (!reader.is_finished()) return;
   {
     MutexLock lock(mutex_);
-    if (is_closed_) return;
+    if (is_ending_) return;
     ++answering_;
   }
   reply(peer, number, services_.answer(service, body));

@@ -118,9 +118,8 @@ class RemoteAccess {
   ~RemoteAccess() {
     {
       MutexLock lock(mutex_);
-      is_closed_ = true;
-      while (answering_ != 0) changed_.wait_until(mutex_, Deadline::never());
       is_ending_ = true;
+      while (answering_ != 0) changed_.wait_until(mutex_, Deadline::never());
     }
     transport_.reset();
   }
@@ -170,7 +169,7 @@ class RemoteAccess {
 
   Services& services_;
   Mutex mutex_;
-  bool is_closed_ MEMSPAN_GUARDED_BY(mutex_) = false;  // to requests; those before are answered
+  // No link is made any more, and no request is answered, except for those in progress.
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
   int answering_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // requests
   ConditionVariable changed_;

@@ -23,6 +23,7 @@ struct CopyPlace {
   std::shared_ptr<const RemoteWindow> remote;  // else
   std::uint64_t offset = 0;                    // in the remote window
   bool is_device = false;                      // `mapped` is for the device's copies only
+  bool is_of_peer = false;                     // `mapped` is another rank's memory
 
   RemotePlace at(std::uint64_t byte) const { return {remote->region, offset + byte}; }
 };

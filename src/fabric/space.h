@@ -124,21 +124,20 @@ class Space {
   // At most kMostContextBytes of user data for kernels that run with this space.
   void set_context(std::span<const std::byte> bytes) MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    if (context_ == nullptr) context_ = std::make_unique<std::byte[]>(kMostContextBytes);
-    std::copy(bytes.begin(), bytes.end(), context_.get());
-    context_bytes_ = bytes.size();
+    context_.reserve(kMostContextBytes);  // they stay in place
+    context_.assign(bytes.begin(), bytes.end());
   }
   // Empty until it is set. The bytes stay in place as long as the space. Setting it again changes
   // them in place, unprotected against readers.
-  std::span<std::byte> context() const MEMSPAN_EXCLUDES(mutex_) {
+  std::span<std::byte> context() MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    return {context_.get(), context_bytes_};
+    return context_;
   }
   // Copies as many bytes as fit, and returns how many the context has.
   std::size_t read_context(std::span<std::byte> into) const MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    std::copy_n(context_.get(), std::min(into.size(), context_bytes_), into.begin());
-    return context_bytes_;
+    std::copy_n(context_.begin(), std::min(into.size(), context_.size()), into.begin());
+    return context_.size();
   }
 
  private:
@@ -173,9 +172,7 @@ class Space {
   // Names of all-gathers among some of the ranks that the store remembers; the oldest first.
   std::deque<std::string> gathered_names_ MEMSPAN_GUARDED_BY(mutex_);
   std::string forgotten_name_ MEMSPAN_GUARDED_BY(mutex_);  // a thread removes it from the store
-  std::unique_ptr<std::byte[]> context_
-      MEMSPAN_GUARDED_BY(mutex_);  // kMostContextBytes; null: unset
-  std::size_t context_bytes_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  std::vector<std::byte> context_ MEMSPAN_GUARDED_BY(mutex_);
   StoreGroup group_;  // for the thread that set is_in_collective_
 };
 

@@ -37,9 +37,7 @@ class SpaceMemory {
     MEMSPAN_PASS_ASSIGN(
         auto range,
         AddressRange::claim(space_.member_, options().name,
-                            {.host_bytes = is_pages() ? bytes : 0,
-                             .device = options().device,
-                             .device_bytes = is_pages() ? 0 : bytes},
+                            {.device = options().device, .device_bytes = bytes},
                             fmt::format("{} ranks with {} bytes of {} memory each", ranks(),
                                         options().bytes, options().device->name()),
                             deadline));
@@ -61,7 +59,7 @@ class SpaceMemory {
   const SpaceOptions& options() const { return space_.options_; }
   const std::vector<bool>& is_near() const { return space_.is_near_; }
   bool is_pages() const { return options().device->is_host(); }
-  DeviceRange& range() { return is_pages() ? *range_->host_part() : *range_->device_part(); }
+  DeviceRange& range() { return *range_->device_part(); }
   std::size_t ranks() const { return options().ranks; }
   std::size_t all_bytes() const { return options().bytes * ranks(); }
   std::size_t lowest_near() const {

@@ -80,12 +80,12 @@ class RemoteShare {
   Result<std::vector<RemoteEntry>> find(std::span<const Key> keys) {
     std::vector<RemoteEntry> entries;
     Header header;
-    MEMSPAN_PASS(fetch(std::array{Wanted{base_, &header, sizeof header}}));
+    MEMSPAN_PASS(fetch(std::array{CopyPiece{base_, &header, sizeof header}}));
     if (!is_plausible(header, pool_.windows(RangeKind::kHost).stride())) return entries;
 
     using Window = std::array<std::uint64_t, kWindow>;
     std::vector<Window> windows(keys.size());
-    std::vector<Wanted> wanted;
+    std::vector<CopyPiece> wanted;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       const std::uint64_t first = keys[i].hash() & (header.cells - kWindow);
       wanted.push_back({base_ + kHeaderBytes + first * sizeof(std::uint64_t), windows[i].data(),
@@ -128,21 +128,16 @@ class RemoteShare {
     MEMSPAN_PASS(copy_entry(pool_, entry.data, to, MoveDirection::kGet));
     std::uint64_t word = 0;
     static_assert(offsetof(Descriptor, word) == 0);
-    MEMSPAN_PASS(fetch(std::array{Wanted{entry.descriptor, &word, sizeof word}}));
+    MEMSPAN_PASS(fetch(std::array{CopyPiece{entry.descriptor, &word, sizeof word}}));
     return word == entry.word.bits;
   }
 
  private:
-  struct Wanted {
-    const std::byte* from;
-    void* to;
-    std::uint64_t bytes;
-  };
-  Status fetch(std::span<const Wanted> wanted) {
+  Status fetch(std::span<const CopyPiece> wanted) {
     std::uint64_t bytes = 0;
-    for (const Wanted& each : wanted) bytes += each.bytes;
+    for (const CopyPiece& each : wanted) bytes += each.bytes;
     PoolCopier copier(pool_, {CopyEnd::kPool, CopyEnd::kLocal}, kPatience, bytes);
-    for (const Wanted& each : wanted) MEMSPAN_PASS(copier.copy({each.from, each.to, each.bytes}));
+    for (const CopyPiece& each : wanted) MEMSPAN_PASS(copier.copy(each));
     return copier.finish();
   }
 

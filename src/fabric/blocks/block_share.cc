@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <vector>
 
 #include "node/process.h"
@@ -307,23 +308,15 @@ bool BlockShare::empty(std::uint32_t section, std::uint64_t slot_bytes,
 std::optional<std::uint32_t> BlockShare::empty_section(std::uint64_t slot_bytes,
                                                        std::uint64_t& evicted) {
   if (geometry_of(header_->section_bytes, slot_bytes).slots == 0) return std::nullopt;
-  const auto size_of = [&](std::uint32_t section) {
-    return header_->section[section].slot_bytes.load(std::memory_order_relaxed);
-  };
-  const auto of_size = [&](std::uint64_t size) {
-    std::uint32_t count = 0;
-    for (std::uint32_t i = 0; i < header_->sections; ++i) count += size_of(i) == size ? 1 : 0;
-    return count;
-  };
-  std::uint32_t chosen = 0, most = 1;
+  std::map<std::uint64_t, std::vector<std::uint32_t>> by_size;
   for (std::uint32_t section = 0; section < header_->sections; ++section)
-    if (const std::uint32_t count = of_size(size_of(section)); count > most) {
-      most = count;
-      chosen = section;
-    }
-  if (most == 1 || size_of(chosen) == slot_bytes) return std::nullopt;
-  for (std::uint32_t section = chosen; section < header_->sections; ++section)
-    if (size_of(section) == size_of(chosen) && empty(section, slot_bytes, evicted)) return section;
+    by_size[geometry(section).slot_bytes].push_back(section);
+  const auto& [size, most] = *std::max_element(
+      by_size.begin(), by_size.end(),
+      [](const auto& one, const auto& other) { return one.second.size() < other.second.size(); });
+  if (most.size() == 1 || size == slot_bytes) return std::nullopt;
+  for (const std::uint32_t section : most)
+    if (empty(section, slot_bytes, evicted)) return section;
   return std::nullopt;
 }
 
