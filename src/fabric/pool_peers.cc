@@ -3,8 +3,7 @@
 // links, and waiting for them.
 #include <fmt/ranges.h>
 
-#include <charconv>
-
+#include "core/environment.h"
 #include "core/interrupt.h"
 #include "fabric/pool.h"
 
@@ -19,12 +18,11 @@ constexpr auto kStoreLook = std::chrono::milliseconds(200);
 // ---- membership events
 
 void Pool::on_membership_event(const StoreChange& change) {
-  const std::string_view name = std::string_view(change.key).substr(members_prefix().size());
-  std::uint32_t rank = options_.ranks;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), rank);
-  if (error != std::errc() || end != name.data() + name.size() || rank >= options_.ranks ||
-      rank == options_.rank)
-    return;
+  const auto name = std::string_view(change.key).substr(members_prefix().size());
+  const auto parsed = parse_integer("a member's rank", name, 0, std::int64_t{options_.ranks} - 1);
+  if (!parsed.is_ok()) return;
+  const auto rank = static_cast<std::uint32_t>(*parsed);
+  if (rank == options_.rank) return;
   if (change.event == StoreEvent::kSet)
     on_peer_joined(rank, change.value);
   else

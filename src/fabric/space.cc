@@ -52,12 +52,11 @@ Status check(const SpaceOptions& options) {
 // time.
 class Space::Waiting {
  public:
-  enum class Kind { kAll, kSome };
-  Waiting(Space& space, Kind kind, std::string name, const Deadline& deadline)
-      : space_(space), kind_(kind), name_(std::move(name)) {
+  Waiting(Space& space, std::string name, const Deadline& deadline)
+      : space_(space), name_(std::move(name)), is_of_all_(name_ == space.group_name_) {
     MutexLock lock(space_.mutex_);
     const auto obstacle = [this]() MEMSPAN_REQUIRES(space_.mutex_) -> const char* {
-      if (kind_ == Kind::kAll && space_.is_in_collective_)
+      if (is_of_all_ && space_.is_in_collective_)
         return "timeout: another thread of this process is in a collective of the space";
       return space_.forgotten_name_ == name_ ? "timeout: the store does not answer" : nullptr;
     };
@@ -69,18 +68,18 @@ class Space::Waiting {
       status_ = end_of_wait(why);
     } else {
       auto& names = space_.gathered_names_;
-      if (kind_ == Kind::kSome && std::find(names.begin(), names.end(), name_) == names.end())
+      if (!is_of_all_ && std::find(names.begin(), names.end(), name_) == names.end())
         names.push_back(name_);
       space_.waits_.insert(name_);  // what follows needs no memory
       is_in_ = true;
-      if (kind_ == Kind::kAll) space_.is_in_collective_ = true;
+      if (is_of_all_) space_.is_in_collective_ = true;
     }
   }
   ~Waiting() {
     if (!is_in_) return;
     MutexLock lock(space_.mutex_);
     space_.waits_.erase(space_.waits_.find(name_));
-    if (kind_ == Kind::kAll) space_.is_in_collective_ = false;
+    if (is_of_all_) space_.is_in_collective_ = false;
     space_.changed_.notify_all();
   }
   Waiting(const Waiting&) = delete;
@@ -90,8 +89,8 @@ class Space::Waiting {
 
  private:
   Space& space_;
-  const Kind kind_;
   const std::string name_;
+  const bool is_of_all_;  // the collective
   Status status_;
   bool is_in_ = false;
 };
@@ -165,7 +164,7 @@ Status Space::agree(const Status& mine, const Deadline& deadline) {
 }
 
 Result<std::vector<std::string>> Space::all_gather(std::string_view mine, Deadline deadline) {
-  const Waiting waiting(*this, Waiting::Kind::kAll, group_name_, deadline);
+  const Waiting waiting(*this, group_name_, deadline);
   if (!waiting.status().is_ok()) return waiting.status();
   return group_.allgather(mine, deadline);
 }
@@ -174,7 +173,7 @@ Result<std::vector<std::string>> Space::all_gather_some(std::string_view key, st
                                                         std::uint32_t size, std::string_view mine,
                                                         Deadline deadline) {
   const std::string name = fmt::format("{}/sub/{}", group_name_, key);
-  const Waiting waiting(*this, Waiting::Kind::kSome, name, deadline);
+  const Waiting waiting(*this, name, deadline);
   if (!waiting.status().is_ok()) return waiting.status();
   auto all = allgather(member_->store(), name, static_cast<int>(rank), static_cast<int>(size), mine,
                        deadline, alive_key_);
@@ -214,9 +213,16 @@ void Space::close() {
       gathered_names_.clear();
     }
     member_->tell_end([&](const Deadline& until) {
+      KeyValueStore& store = member_->store();
       Status first;
-      for (const std::string& name : names)
-        if (Status left = leave(name, until); first.is_ok()) first = std::move(left);
+      for (const std::string& name : names) {
+        // Not by group_, which may be in use.
+        Status left = name == group_name_ ? StoreGroup(store, name, static_cast<int>(options_.rank),
+                                                       static_cast<int>(options_.ranks))
+                                                .leave(until)
+                                          : leave_allgather(store, name, until);
+        if (first.is_ok()) first = std::move(left);
+      }
       return first;
     });
     MutexLock lock(mutex_);
@@ -278,11 +284,8 @@ Result<std::uint32_t> SharedNumbers::take(std::uint32_t limit, Deadline deadline
     while (number < limit && taken.contains(key_of(number))) ++number;
     if (number == limit)
       return Status(Code::kUnavailable, fmt::format("all {} numbers are taken", limit));
-    std::string mark;  // of this attempt only
-    {
-      MutexLock lock(mutex_);
-      mark = fmt::format("{}.{}", store.lease(), ++attempts_);
-    }
+    // Of this attempt only.
+    const std::string mark = fmt::format("{}.{}", store.lease(), ++attempts_);
     MEMSPAN_TRY_ASSIGN(std::string now,
                        store.compare_and_swap(key_of(number), "", mark, deadline, KeyLife::kLease),
                        "taking a number");

@@ -75,7 +75,7 @@ class SharedNumbers {
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
   const std::string prefix_;
   Mutex mutex_;
-  std::uint64_t attempts_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  std::atomic<std::uint64_t> attempts_{0};
   std::set<std::uint32_t> mine_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
@@ -146,13 +146,6 @@ class Space {
   Space(std::shared_ptr<Member> member, SpaceOptions options, CreatedGroup group);
   Status read_parts(const std::vector<std::string>& parts);
   Status agree(const Status& mine, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
-  // Ends the waits at the store under that name. Does not touch group_, which may be in use.
-  Status leave(const std::string& name, const Deadline& deadline) {
-    if (name != group_name_) return leave_allgather(member_->store(), name, deadline);
-    StoreGroup place(member_->store(), name, static_cast<int>(options_.rank),
-                     static_cast<int>(options_.ranks));
-    return place.leave(deadline);
-  }
   void forget_oldest_name(const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
