@@ -148,7 +148,8 @@ Status Pool::join(Deadline deadline) {
   const Deadline patience = deadline.within(kPatience);
   {
     MutexLock lock(mutex_);
-    while (is_fetching() && wait_interruptibly(changed_, mutex_, patience)) {
+    while (std::any_of(peers_.begin(), peers_.end(), std::mem_fn(&Peer::is_fetching)) &&
+           wait_interruptibly(changed_, mutex_, patience)) {
     }
   }
   await_mapped_flags(true, patience);

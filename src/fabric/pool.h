@@ -279,6 +279,7 @@ class Pool {
     std::string next = {};        // record of a join, while memory of the last is held
     RemoteWindows windows = {};   // kRemote, once they were asked for
     std::uint64_t fetch = 0;      // the last one at the broker
+    bool is_fetching() const { return stage == Stage::kFetching || !next.empty(); }
     bool is_present() const { return stage == Stage::kMapped || stage == Stage::kRemote; }
   };
 
@@ -323,14 +324,6 @@ class Pool {
   bool is_unmapped(std::uint32_t rank) const {
     return host_.is_free(rank) && device_.is_free(rank);
   }
-  void fetch(std::uint32_t rank) MEMSPAN_REQUIRES(mutex_) {
-    Peer& peer = peers_[rank];
-    peer.fetch = member_->broker().fetch(
-        peer.record.broker_address, published_name(rank),
-        [this, rank, events = peer.events](Result<FetchedDescriptors> answer) {
-          on_fetched(rank, events, std::move(answer));
-        });
-  }
   // The answer to members on other hosts: this process's windows as regions.
   Result<std::string> describe_windows(std::string_view request) MEMSPAN_EXCLUDES(exposing_);
   Result<RemoteWindows> connect(std::uint32_t rank, const Record& record, const Deadline& deadline);
@@ -363,11 +356,6 @@ class Pool {
     const auto decoded = Record::decode(*record);
     if (decoded.is_ok() && decoded->generation == generation) return Status::ok();
     return {Code::kStale, "it has left the pool since"};
-  }
-  bool is_fetching() const MEMSPAN_REQUIRES(mutex_) {
-    return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
-      return peer.stage == Peer::Stage::kFetching || !peer.next.empty();
-    });
   }
   // Waits until all members mapped here have mapped this process's memory, or until none has.
   void await_mapped_flags(bool are_set, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_) {

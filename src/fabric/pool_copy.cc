@@ -38,8 +38,8 @@ Status PoolCopier::copy(const CopyPiece& piece) {
   do {
     const std::uint64_t bytes = std::min(kBytesAtOnce, piece.bytes - done);
     if (left_ < bytes) give_a_turn();
-    left_ -= std::min(left_, bytes);
     MEMSPAN_PASS_ASSIGN(const auto way, find(piece));
+    left_ -= std::min(left_, bytes);
     if (way == Way::kByMessages) [[unlikely]]
       return copy_remote(piece);
     MEMSPAN_PASS(move_here({static_cast<const std::byte*>(piece.from) + done,
@@ -81,8 +81,7 @@ Status PoolCopier::settle(Status status) {
   const Status settled = remote_->settle();
   if (status.is_ok()) status = settled;
   while (const auto left = remote_->take_retracted()) {
-    from_.release();
-    to_.release();
+    give_a_turn();
     const Status again = pool_.await_rejoin(left->rank, left->generation, *deadline_);
     if (again.is_ok() && !deadline_->has_passed()) {
       status = copy_again();
@@ -205,16 +204,14 @@ Status PoolCopier::check(const CopyPiece& piece) const {
 // Waits until both ends can be reached. Holds nothing in the wait: a pool may wait for a release.
 Status PoolCopier::await_ends(const CopyPiece& piece) {
   if (!deadline_) deadline_ = Deadline::after(limit_);
-  from_.release();
-  to_.release();
+  give_a_turn();
   MEMSPAN_PASS(await_end(pool_, "src", piece.from, piece.bytes, *deadline_));
   return await_end(pool_, "dest", piece.to, piece.bytes, *deadline_);
 }
 
 Status PoolCopier::check_reachability(const CopyPiece& piece) {
   MEMSPAN_PASS(check(piece));
-  from_.release();
-  to_.release();
+  give_a_turn();
   const PoolPlace here{.rank = pool_.rank()};
   const std::uint32_t from = find_place(pool_, piece.from).value_or(here).rank;
   const std::uint32_t to = find_place(pool_, piece.to).value_or(here).rank;

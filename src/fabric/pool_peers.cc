@@ -55,7 +55,11 @@ void Pool::on_peer_joined(std::uint32_t rank, const std::string& text) {
     peer.stage = Peer::Stage::kFailed;
     peer.why = transport.status().annotate(fmt::format("rank {}", rank));
   } else if (*transport == "mapped") {
-    fetch(rank);
+    peer.fetch = member_->broker().fetch(
+        peer.record.broker_address, published_name(rank),
+        [this, rank, events = peer.events](Result<FetchedDescriptors> answer) {
+          on_fetched(rank, events, std::move(answer));
+        });
   } else {
     peer.stage = Peer::Stage::kRemote;
     is_spread_.store(true, std::memory_order_release);

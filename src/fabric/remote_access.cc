@@ -36,16 +36,16 @@ Result<std::unique_ptr<RemoteAccess>> RemoteAccess::create(Services& services,
                          .name = self.name(),
                          .faults = std::move(faults),
                          .silence_limit = carrier.silence_limit};
-  RemoteAccess& access = *made;
-  options.handlers.on_message = [&access](int peer, const MessageTag& tag, const Buffer& bytes) {
+  options.handlers.on_message = [&access = *made](int peer, const MessageTag& tag,
+                                                  const Buffer& bytes) {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (tag.kind == kRequest) access.on_request(peer, text);
     if (tag.kind == kReply) access.on_reply(text);
   };
-  options.handlers.on_peer_lost = [&access](int peer, const Status& why) {
+  options.handlers.on_peer_lost = [&access = *made](int peer, const Status& why) {
     access.on_peer_lost(peer, why);
   };
-  options.handlers.on_peer_left = [&access](int peer) {
+  options.handlers.on_peer_left = [&access = *made](int peer) {
     access.on_peer_lost(peer, Status(Code::kPeerLost, "it has left"));
   };
   MEMSPAN_TRY_ASSIGN(made->transport_, MessageTransport::make(std::move(options)),
