@@ -61,7 +61,7 @@ bool is_plausible(const Header& header, std::uint64_t most) {
 // A value: a slot that may have an entry, and that entry at the moment when it was seen, by
 // addresses of the pool.
 struct RemoteEntry {
-  std::size_t key = 0;  // which of those asked for
+  std::size_t key = 0;  // its place among the caller's
   const std::byte* descriptor = nullptr;
   std::byte* data = nullptr;
   std::uint64_t slot_bytes = 0;
@@ -69,81 +69,74 @@ struct RemoteEntry {
   std::uint64_t bytes = 0;
 };
 
-// One thread at a time. The pool must outlive it.
-class RemoteShare {
- public:
-  RemoteShare(Pool& pool, std::uint32_t rank)
-      : pool_(pool), base_(pool.windows(RangeKind::kHost).begin_of(rank)) {}
+Status fetch_pieces(Pool& pool, std::span<const CopyPiece> wanted) {
+  std::uint64_t bytes = 0;
+  for (const CopyPiece& each : wanted) bytes += each.bytes;
+  PoolCopier copier(pool, {CopyEnd::kPool, CopyEnd::kLocal}, kPatience, bytes);
+  for (const CopyPiece& each : wanted) MEMSPAN_PASS(copier.copy(each));
+  return copier.finish();
+}
 
-  // The entries of keys that are ready. None when the member has no share. Fails as copies of the
-  // pool.
-  Result<std::vector<RemoteEntry>> find(std::span<const Key> keys) {
-    std::vector<RemoteEntry> entries;
-    Header header;
-    MEMSPAN_PASS(fetch(std::array{CopyPiece{base_, &header, sizeof header}}));
-    if (!is_plausible(header, pool_.windows(RangeKind::kHost).stride())) return entries;
+// The ready entries of those keys that `places` names. None when the rank has no share. Fails as
+// copies of the pool.
+Result<std::vector<RemoteEntry>> find_entries(Pool& pool, std::uint32_t rank,
+                                              std::span<const Key> keys,
+                                              std::span<const std::size_t> places) {
+  std::byte* const base = pool.windows(RangeKind::kHost).begin_of(rank);
+  std::vector<RemoteEntry> entries;
+  Header header;
+  MEMSPAN_PASS(fetch_pieces(pool, std::array{CopyPiece{base, &header, sizeof header}}));
+  if (!is_plausible(header, pool.windows(RangeKind::kHost).stride())) return entries;
 
-    using Window = std::array<std::uint64_t, kWindow>;
-    std::vector<Window> windows(keys.size());
-    std::vector<CopyPiece> wanted;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      const std::uint64_t first = keys[i].hash() & (header.cells - kWindow);
-      wanted.push_back({base_ + kHeaderBytes + first * sizeof(std::uint64_t), windows[i].data(),
-                        sizeof(Window)});
-    }
-    MEMSPAN_PASS(fetch(wanted));
-
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      const std::uint64_t fingerprint = cell_of(keys[i].hash(), 0, 0) >> 32;
-      for (const std::uint64_t cell : windows[i]) {
-        const std::uint64_t section = section_of_cell(cell), index = index_of_cell(cell);
-        if (cell >> 32 != fingerprint || section >= header.sections) continue;
-        const SectionGeometry geometry =
-            geometry_of(header.section_bytes, header.section[section].slot_bytes);
-        if (index >= geometry.slots) continue;
-        std::byte* const begin = base_ + header.sections_at + section * header.section_bytes;
-        entries.push_back({.key = i,
-                           .descriptor = begin + index * sizeof(Descriptor),
-                           .data = begin + geometry.slots_at + index * geometry.slot_bytes,
-                           .slot_bytes = geometry.slot_bytes});
-      }
-    }
-    if (entries.empty()) return entries;
-    std::vector<Descriptor> descriptors(entries.size());
-    wanted.clear();
-    for (std::size_t i = 0; i < entries.size(); ++i)
-      wanted.push_back({entries[i].descriptor, &descriptors[i], sizeof(Descriptor)});
-    MEMSPAN_PASS(fetch(wanted));
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      RemoteEntry& entry = entries[i];
-      entry.bytes = descriptors[i].bytes;
-      if (key_of(descriptors[i]) == keys[entry.key] && entry.bytes <= entry.slot_bytes)
-        entry.word = {descriptors[i].word};
-    }
-    std::erase_if(entries, [](const auto& entry) { return entry.word.state() != State::kReady; });
-    return entries;
+  using Window = std::array<std::uint64_t, kWindow>;
+  std::vector<Window> windows(places.size());
+  std::vector<CopyPiece> wanted;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::uint64_t first = keys[places[i]].hash() & (header.cells - kWindow);
+    wanted.push_back(
+        {base + kHeaderBytes + first * sizeof(std::uint64_t), windows[i].data(), sizeof(Window)});
   }
-  // False if the entry has been evicted.
-  Result<bool> read(const RemoteEntry& entry, const Pieces& to) {
-    MEMSPAN_PASS(copy_entry(pool_, entry.data, to, MoveDirection::kGet));
-    std::uint64_t word = 0;
-    static_assert(offsetof(Descriptor, word) == 0);
-    MEMSPAN_PASS(fetch(std::array{CopyPiece{entry.descriptor, &word, sizeof word}}));
-    return word == entry.word.bits;
-  }
+  MEMSPAN_PASS(fetch_pieces(pool, wanted));
 
- private:
-  Status fetch(std::span<const CopyPiece> wanted) {
-    std::uint64_t bytes = 0;
-    for (const CopyPiece& each : wanted) bytes += each.bytes;
-    PoolCopier copier(pool_, {CopyEnd::kPool, CopyEnd::kLocal}, kPatience, bytes);
-    for (const CopyPiece& each : wanted) MEMSPAN_PASS(copier.copy(each));
-    return copier.finish();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::uint64_t fingerprint = cell_of(keys[places[i]].hash(), 0) >> 32;
+    for (const std::uint64_t cell : windows[i]) {
+      const std::uint64_t section = section_of_cell(cell), index = index_of_cell(cell);
+      if (cell >> 32 != fingerprint || section >= header.sections) continue;
+      const SectionGeometry geometry =
+          geometry_of(header.section_bytes, header.section[section].slot_bytes);
+      if (index >= geometry.slots) continue;
+      std::byte* const begin = base + header.sections_at + section * header.section_bytes;
+      entries.push_back({.key = places[i],
+                         .descriptor = begin + index * sizeof(Descriptor),
+                         .data = begin + geometry.slots_at + index * geometry.slot_bytes,
+                         .slot_bytes = geometry.slot_bytes});
+    }
   }
+  if (entries.empty()) return entries;
+  std::vector<Descriptor> descriptors(entries.size());
+  wanted.clear();
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    wanted.push_back({entries[i].descriptor, &descriptors[i], sizeof(Descriptor)});
+  MEMSPAN_PASS(fetch_pieces(pool, wanted));
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    RemoteEntry& entry = entries[i];
+    entry.bytes = descriptors[i].bytes;
+    if (key_of(descriptors[i]) == keys[entry.key] && entry.bytes <= entry.slot_bytes)
+      entry.word = {descriptors[i].word};
+  }
+  std::erase_if(entries, [](const auto& entry) { return entry.word.state() != State::kReady; });
+  return entries;
+}
 
-  Pool& pool_;
-  std::byte* const base_;
-};
+// False if the entry has been evicted.
+Result<bool> read_entry(Pool& pool, const RemoteEntry& entry, const Pieces& to) {
+  MEMSPAN_PASS(copy_entry(pool, entry.data, to, MoveDirection::kGet));
+  std::uint64_t word = 0;
+  static_assert(offsetof(Descriptor, word) == 0);
+  MEMSPAN_PASS(fetch_pieces(pool, std::array{CopyPiece{entry.descriptor, &word, sizeof word}}));
+  return word == entry.word.bits;
+}
 
 }  // namespace
 
@@ -169,23 +162,16 @@ template <typename IsWanted, typename Use>
 Status BlockCache::ask_others(std::span<const Key> keys, IsWanted is_wanted, Use use) {
   if (!pool_.is_spread()) return Status::ok();
   std::vector<std::size_t> places;
-  std::vector<Key> left;
   for (std::uint32_t rank = 0; rank < pool_.ranks(); ++rank) {
-    places.clear();
-    left.clear();
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      if (is_wanted(i)) {
-        places.push_back(i);
-        left.push_back(keys[i]);
-      }
-    if (left.empty()) break;
     if (!may_ask(rank)) continue;
-    RemoteShare share(pool_, rank);
-    auto entries = share.find(left);
+    places.clear();
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (is_wanted(i)) places.push_back(i);
+    if (places.empty()) break;
+    const auto entries = find_entries(pool_, rank, keys, places);
     bool is_answered = entries.is_ok();
     for (std::size_t i = 0; is_answered && i < entries->size(); ++i) {
-      const RemoteEntry& entry = (*entries)[i];
-      const Status status = use(share, places[entry.key], entry);
+      const Status status = use((*entries)[i]);
       if (is_callers(status)) return status;
       is_answered = status.is_ok();
     }
@@ -213,12 +199,11 @@ void BlockCache::lookup(std::span<const Key> keys, std::span<std::uint64_t> byte
     return found == keys.size();
   });
   const auto is_missing = [&](std::size_t i) { return bytes[i] == 0; };
-  static_cast<void>(
-      ask_others(keys, is_missing, [&](RemoteShare&, std::size_t i, const RemoteEntry& entry) {
-        if (is_missing(i)) ++found;
-        bytes[i] = entry.bytes;
-        return Status::ok();
-      }));
+  static_cast<void>(ask_others(keys, is_missing, [&](const RemoteEntry& entry) {
+    if (is_missing(entry.key)) ++found;
+    bytes[entry.key] = entry.bytes;
+    return Status::ok();
+  }));
   add(counters_.looked_up, keys.size());
   add(counters_.found, found);
 }
@@ -310,23 +295,6 @@ Result<Outcome> BlockCache::get_near(const Key& key, const Pieces& to, std::uint
   return is_got ? Outcome::kDone : Outcome::kAbsent;
 }
 
-// Gets the keys that are absent so far. Entries that arrive are also put into a share of this host.
-Status BlockCache::get_far(std::span<const Key> keys, const Pieces& to,
-                           std::span<Outcome> outcomes) {
-  const std::uint64_t bytes = to.bytes();
-  const auto is_absent = [&](std::size_t i) { return outcomes[i] == Outcome::kAbsent; };
-  return ask_others(keys, is_absent,
-                    [&](RemoteShare& share, std::size_t i, const RemoteEntry& entry) -> Status {
-                      if (entry.bytes != bytes || !is_absent(i)) return Status::ok();
-                      const Pieces pieces = to.at(i);
-                      MEMSPAN_PASS_ASSIGN(const bool is_read, share.read(entry, pieces));
-                      if (!is_read) return Status::ok();
-                      outcomes[i] = Outcome::kDone;
-                      add(counters_.got_remote);
-                      return put_one(keys[i], pieces, bytes).status();
-                    });
-}
-
 Status BlockCache::get(std::span<const Key> keys, const Pieces& to, std::span<Outcome> outcomes) {
   std::fill(outcomes.begin(), outcomes.end(), Outcome::kAbsent);
   const std::uint64_t bytes = to.bytes();
@@ -336,7 +304,18 @@ Status BlockCache::get(std::span<const Key> keys, const Pieces& to, std::span<Ou
     status = outcome.status().annotate(fmt::format("key {}", i));
     if (outcome.is_ok()) outcomes[i] = *outcome;
   }
-  if (status.is_ok()) status = get_far(keys, to, outcomes);
+  const auto is_absent = [&](std::size_t i) { return outcomes[i] == Outcome::kAbsent; };
+  // Entries that arrive are also put into a share of this host.
+  const auto take_over = [&](const RemoteEntry& entry) -> Status {
+    if (entry.bytes != bytes || !is_absent(entry.key)) return Status::ok();
+    const Pieces pieces = to.at(entry.key);
+    MEMSPAN_PASS_ASSIGN(const bool is_read, read_entry(pool_, entry, pieces));
+    if (!is_read) return Status::ok();
+    outcomes[entry.key] = Outcome::kDone;
+    add(counters_.got_remote);
+    return put_one(keys[entry.key], pieces, bytes).status();
+  };
+  if (status.is_ok()) status = ask_others(keys, is_absent, take_over);
   const auto got =
       static_cast<std::uint64_t>(std::count(outcomes.begin(), outcomes.end(), Outcome::kDone));
   add(counters_.got, got);

@@ -69,10 +69,9 @@ class BlockCache {
   Result<Outcome> put_one(const Key& key, const Pieces& from, std::uint64_t bytes);
   Result<Outcome> get_near(const Key& key, const Pieces& to, std::uint64_t bytes);
   // Asks the members on other hosts, one after the other, for the keys that is_wanted(i) names, and
-  // calls use(share, i, entry) for those they have. Returns the first failure that is the caller's.
+  // calls use(entry) for those they have. Returns the first failure that is the caller's.
   template <typename IsWanted, typename Use>
   Status ask_others(std::span<const Key> keys, IsWanted is_wanted, Use use);
-  Status get_far(std::span<const Key> keys, const Pieces& to, std::span<Outcome> outcomes);
   std::vector<std::uint32_t> shares_for(const Key& key);
   bool may_ask(std::uint32_t rank) const {
     return rank != pool_.rank() && pool_.is_remote(rank) &&

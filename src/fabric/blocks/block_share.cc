@@ -70,8 +70,8 @@ std::optional<BlockShare> BlockShare::open(void* base, std::uint64_t bytes) {
 
 Seen BlockShare::slot(std::uint32_t section, const SectionGeometry& geometry,
                       std::uint64_t index) const {
-  Descriptor* const descriptor = descriptors_of(section) + index;
-  return {.section = section,
+  auto* const descriptor = reinterpret_cast<Descriptor*>(section_at(section)) + index;
+  return {.place = section << kIndexBits | static_cast<std::uint32_t>(index),
           .geometry = geometry,
           .descriptor = descriptor,
           .data = section_at(section) + geometry.slots_at + index * geometry.slot_bytes,
@@ -94,7 +94,7 @@ bool BlockShare::is_live(Word word) const {
 
 std::optional<Seen> BlockShare::find(const Key& key) const {
   const std::uint64_t hash = key.hash();
-  const std::uint64_t fingerprint = cell_of(hash, 0, 0) >> 32;
+  const std::uint64_t fingerprint = cell_of(hash, 0) >> 32;
   for (const auto& place : window_of(hash)) {
     const std::uint64_t cell = place.load(std::memory_order_acquire);  // pairs with link()
     if (cell >> 32 != fingerprint) continue;
@@ -109,8 +109,7 @@ std::optional<Seen> BlockShare::find(const Key& key) const {
 }
 
 void BlockShare::link(std::uint64_t hash, const Seen& seen) const {
-  const auto index = static_cast<std::uint64_t>(seen.descriptor - descriptors_of(seen.section));
-  const std::uint64_t made = cell_of(hash, seen.section, index);
+  const std::uint64_t made = cell_of(hash, seen.place);
   for (auto& place : window_of(hash)) {
     std::uint64_t cell = place.load(std::memory_order_acquire);
     if ((cell == 0 || is_stale(cell, first_cell(hash))) &&
@@ -122,8 +121,7 @@ void BlockShare::link(std::uint64_t hash, const Seen& seen) const {
 }
 
 void BlockShare::unlink(std::uint64_t hash, const Seen& seen) const {
-  const auto index = static_cast<std::uint64_t>(seen.descriptor - descriptors_of(seen.section));
-  const std::uint64_t gone = cell_of(hash, seen.section, index);
+  const std::uint64_t gone = cell_of(hash, seen.place);
   for (auto& place : window_of(hash)) {
     std::uint64_t cell = gone;
     place.compare_exchange_strong(cell, 0, std::memory_order_seq_cst);

@@ -122,9 +122,9 @@ constexpr std::uint64_t class_of(std::uint64_t bytes) {
   return align_up(bytes, step);
 }
 
-// A cell: fingerprint | section | index in it; never 0.
-inline std::uint64_t cell_of(std::uint64_t hash, std::uint32_t section, std::uint64_t index) {
-  return (hash | std::uint64_t{1} << 32) >> 32 << 32 | std::uint64_t{section} << kIndexBits | index;
+// A cell: fingerprint | place; never 0. The place of a slot: section | index in it.
+constexpr std::uint64_t cell_of(std::uint64_t hash, std::uint32_t place) {
+  return (hash | std::uint64_t{1} << 32) >> 32 << 32 | place;
 }
 constexpr std::uint32_t section_of_cell(std::uint64_t cell) {
   return static_cast<std::uint32_t>(cell) >> kIndexBits;
@@ -135,7 +135,7 @@ constexpr std::uint64_t index_of_cell(std::uint64_t cell) {
 
 // A value: a slot at the moment when it was seen.
 struct Seen {
-  std::uint32_t section = 0;
+  std::uint32_t place = 0;
   SectionGeometry geometry = {};
   Descriptor* descriptor = nullptr;
   std::byte* data = nullptr;
@@ -215,9 +215,6 @@ class BlockShare {
   std::byte* section_at(std::uint32_t section) const {
     return base() + header_->sections_at + section * header_->section_bytes;
   }
-  Descriptor* descriptors_of(std::uint32_t section) const {
-    return reinterpret_cast<Descriptor*>(section_at(section));
-  }
   SectionGeometry geometry(std::uint32_t section) const {
     return geometry_of(header_->section_bytes,
                        header_->section[section].slot_bytes.load(std::memory_order_acquire));
@@ -230,7 +227,7 @@ class BlockShare {
     const auto seen = slot_of_cell(cell);
     if (!seen || seen->word.state() == State::kFree) return true;
     const std::uint64_t hash = key_of(*seen->descriptor).hash();
-    return first_cell(hash) != at || cell_of(hash, 0, 0) >> 32 != cell >> 32;
+    return first_cell(hash) != at || cell_of(hash, 0) >> 32 != cell >> 32;
   }
   void link(std::uint64_t hash, const Seen& seen) const;
   void unlink(std::uint64_t hash, const Seen& seen) const;
