@@ -38,7 +38,7 @@ Result<std::shared_ptr<Member>> Member::join(const StoreAccess& access, AfterLos
     store = std::move(made);
   }
   return std::shared_ptr<Member>(new Member(std::move(allowed), std::move(broker), std::move(store),
-                                            reconnecting, Host::own(), access.endpoint.first()));
+                                            reconnecting, access.endpoint.first()));
 }
 
 Result<std::string_view> Member::choose_transport(

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <list>
 #include <span>
 
 #include "device/host/guarded_copy.h"
@@ -62,9 +63,9 @@ class RemoteCopies {
   // Waits until all copies are done and returns their first failure.
   Status settle() {
     Status first;
-    for (const auto& route : routes_) {
-      Status status = flush_gets(*route);
-      if (status.is_ok()) status = result_of(*route, route->until(deadline_).quiet());
+    for (Route& route : routes_) {
+      Status status = flush_gets(route);
+      if (status.is_ok()) status = result_of(route, route.until(deadline_).quiet());
       if (first.is_ok()) first = std::move(status);
     }
     routes_.clear();
@@ -77,15 +78,16 @@ class RemoteCopies {
  private:
   // The copies under way with one window's owner.
   struct Route {
-    std::shared_ptr<const RemoteWindow> window;
-    std::unique_ptr<OperationContext> context;
+    explicit Route(std::shared_ptr<const RemoteWindow> to) : window(std::move(to)) {}
+    const std::shared_ptr<const RemoteWindow> window;
+    OperationContext context = {};
     std::vector<MovePiece> gets;  // not asked for yet
     std::uint64_t bytes = 0;      // of those
     Link& link() const { return window->peer->link(); }
     // For one call of the link.
-    OperationContext& until(const Deadline& deadline) const {
-      context->set_limit(deadline.remaining());
-      return *context;
+    OperationContext& until(const Deadline& deadline) {
+      context.set_limit(deadline.remaining());
+      return context;
     }
   };
   static Status check_local(std::byte* begin, std::uint64_t bytes, MemoryAccess access) {
@@ -93,10 +95,9 @@ class RemoteCopies {
     return fault ? local_fault(*fault, access == MemoryAccess::kRead) : Status::ok();
   }
   Route& route_to(const std::shared_ptr<const RemoteWindow>& window) {
-    for (const auto& route : routes_)
-      if (route->window == window) return *route;
-    return *routes_.emplace_back(
-        std::make_unique<Route>(Route{window, std::make_unique<OperationContext>(), {}}));
+    for (Route& route : routes_)
+      if (route.window == window) return route;
+    return routes_.emplace_back(window);
   }
   // Gets are collected, so that many are under way at once. A get that has ended writes no more.
   Status get(Route& route, const CopyPlace& from, std::byte* to, std::uint64_t bytes) {
@@ -159,7 +160,7 @@ class RemoteCopies {
 
   Device& device_;
   const Deadline deadline_;
-  std::vector<std::unique_ptr<Route>> routes_;
+  std::list<Route> routes_;
   std::shared_ptr<const RemoteWindow> retracted_;
 };
 
