@@ -37,14 +37,14 @@ Status check_contribution(const PoolOptions& options, std::size_t range) {
 
 }  // namespace
 
-Pool::Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange range,
+Pool::Pool(std::shared_ptr<Member> member, PoolOptions options, std::unique_ptr<AddressRange> range,
            MapperTable mappers)
     : member_(std::move(member)),
       options_(std::move(options)),
       other_device_(options_.device->is_host() ? nullptr : options_.device),
       range_(std::move(range)),
-      host_(range_.host_part(), stride_of(options_.contributions[0]), options_.ranks),
-      device_(range_.device_part(), stride_of(options_.contributions[1]), options_.ranks),
+      host_(range_->host_part(), stride_of(options_.contributions[0]), options_.ranks),
+      device_(range_->device_part(), stride_of(options_.contributions[1]), options_.ranks),
       mappers_(std::move(mappers)),
       peers_(options_.ranks) {}
 

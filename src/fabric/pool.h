@@ -283,7 +283,7 @@ class Pool {
     bool is_present() const { return stage == Stage::kMapped || stage == Stage::kRemote; }
   };
 
-  Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange range,
+  Pool(std::shared_ptr<Member> member, PoolOptions options, std::unique_ptr<AddressRange> range,
        MapperTable mappers);
   static std::size_t index_of(RangeKind kind) { return static_cast<std::size_t>(kind); }
   std::string members_prefix() const { return options_.name + "/m/"; }
@@ -372,7 +372,7 @@ class Pool {
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
   const PoolOptions options_;
   Device* const other_device_;
-  AddressRange range_;
+  const std::unique_ptr<AddressRange> range_;
   RankWindows host_;
   RankWindows device_;
   std::array<std::unique_ptr<DeviceMemory>, kRanges> own_;

@@ -35,13 +35,11 @@ class SpaceMemory {
     // A space without memory has an address all the same.
     const std::size_t bytes = align_up(std::max<std::size_t>(all_bytes(), 1), kDeviceGranularity);
     MEMSPAN_PASS_ASSIGN(
-        auto range,
-        AddressRange::claim(space_.member_, options().name,
-                            {.device = options().device, .device_bytes = bytes},
-                            fmt::format("{} ranks with {} bytes of {} memory each", ranks(),
-                                        options().bytes, options().device->name()),
-                            deadline));
-    range_.emplace(std::move(range));
+        range_, AddressRange::claim(space_.member_, options().name,
+                                    {.device = options().device, .device_bytes = bytes},
+                                    fmt::format("{} ranks with {} bytes of {} memory each", ranks(),
+                                                options().bytes, options().device->name()),
+                                    deadline));
     if (all_bytes() == 0) return Status::ok();
     if (is_pages()) return prepare_pages();
     MEMSPAN_TRY_ASSIGN(memory_, options().device->allocate(options().bytes, "memspan-space"),
@@ -137,7 +135,7 @@ class SpaceMemory {
 
   const Space& space_;
   const std::vector<std::string> broker_addresses_;
-  std::optional<AddressRange> range_;
+  std::unique_ptr<AddressRange> range_;
   std::unique_ptr<DeviceMemory> memory_;  // all pages of this host, or the own part
 };
 

@@ -148,7 +148,7 @@ bool BlockCache::with_share(std::uint32_t rank, Action action) {
   auto release = [&](RankWindows* held) { pool_.release(*held, rank); };
   const std::unique_ptr<RankWindows, decltype(release)> held(&windows, release);
   auto share = BlockShare::open(windows.begin_of(rank), mapped);
-  return share && action(*share, rank);
+  return share && action(*share);
 }
 
 template <typename Action>
@@ -187,7 +187,7 @@ Status BlockCache::ask_others(std::span<const Key> keys, IsWanted is_wanted, Use
 void BlockCache::lookup(std::span<const Key> keys, std::span<std::uint64_t> bytes) {
   std::fill(bytes.begin(), bytes.end(), 0);
   std::size_t found = 0;
-  any_share([&](const BlockShare& share, std::uint32_t) {
+  any_share([&](const BlockShare& share) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (bytes[i] != 0) continue;
       const auto seen = share.find(keys[i]);
@@ -216,12 +216,13 @@ std::vector<std::uint32_t> BlockCache::shares_for(const Key& key) {
   std::vector<std::uint32_t> ranks;
   std::vector<std::uint64_t> ends;
   std::uint64_t sum = 0;
-  any_share([&](const BlockShare& share, std::uint32_t rank) {
-    if (!share.is_writable()) return false;
-    ranks.push_back(rank);
-    ends.push_back(sum += share.capacity());
-    return false;
-  });
+  for (std::uint32_t rank = 0; rank < pool_.ranks(); ++rank)
+    with_share(rank, [&](const BlockShare& share) {
+      if (!share.is_writable()) return false;
+      ranks.push_back(rank);
+      ends.push_back(sum += share.capacity());
+      return true;
+    });
   if (sum == 0) return {};
   // Other bits than those that choose the cell.
   const std::uint64_t chosen = (key.hash() * 0x9e37'79b9'7f4a'7c15 >> 8) % sum;
@@ -232,14 +233,13 @@ std::vector<std::uint32_t> BlockCache::shares_for(const Key& key) {
 
 // The copy holds the window once more. A claim in a share whose owner ends now is lost with it.
 Result<Outcome> BlockCache::put_one(const Key& key, const Pieces& from, std::uint64_t bytes) {
-  if (any_share(
-          [&](const BlockShare& share, std::uint32_t) { return share.find(key).has_value(); }))
+  if (any_share([&](const BlockShare& share) { return share.find(key).has_value(); }))
     return Outcome::kPresent;
   const auto ranks = shares_for(key);
   Result<Outcome> outcome = Outcome::kNoRoom;
   for (const Room room : {Room::kUntouched, Room::kAny})
     for (const std::uint32_t rank : ranks) {
-      const auto put_in = [&](BlockShare& share, std::uint32_t) {
+      const auto put_in = [&](BlockShare& share) {
         std::uint64_t evicted = 0;
         const auto claimed = share.claim(key, bytes, room, evicted);
         add(counters_.evicted, evicted);
@@ -277,7 +277,7 @@ Status BlockCache::put(std::span<const Key> keys, const Pieces& from, std::span<
 
 Result<Outcome> BlockCache::get_near(const Key& key, const Pieces& to, std::uint64_t bytes) {
   Status failure;
-  const bool is_got = any_share([&](const BlockShare& share, std::uint32_t) {
+  const bool is_got = any_share([&](const BlockShare& share) {
     const auto seen = share.find(key);
     if (!seen || seen->word.state() != State::kReady) return false;
     const auto place = share.begin_read(*seen);
@@ -326,7 +326,7 @@ Status BlockCache::get(std::span<const Key> keys, const Pieces& to, std::span<Ou
 
 bool BlockCache::remove(const Key& key) {
   bool is_removed = false;
-  any_share([&](BlockShare& share, std::uint32_t) {
+  any_share([&](BlockShare& share) {
     while (share.remove(key)) is_removed = true;
     return false;
   });
@@ -336,7 +336,7 @@ bool BlockCache::remove(const Key& key) {
 ShareUse BlockCache::use(std::uint64_t& shares) {
   ShareUse sum;
   shares = 0;
-  any_share([&](const BlockShare& share, std::uint32_t) {
+  any_share([&](const BlockShare& share) {
     sum = share.use(sum);
     ++shares;
     return false;

@@ -60,10 +60,10 @@ class BlockCache {
  private:
   explicit BlockCache(Pool& pool)
       : pool_(pool), asked_again_(std::make_unique<std::atomic<Clock::rep>[]>(pool.ranks())) {}
-  // Returns action(share, rank), called while the window is held; false if it has no share here.
+  // Returns action(share), called while the window is held; false if it has no share here.
   template <typename Action>
   bool with_share(std::uint32_t rank, Action action);
-  // Calls action(share, rank) for the held shares of this host until it returns true.
+  // Calls action(share) for the held shares of this host until it returns true.
   template <typename Action>
   bool any_share(Action action);
   Result<Outcome> put_one(const Key& key, const Pieces& from, std::uint64_t bytes);
