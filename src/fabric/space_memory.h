@@ -18,10 +18,6 @@
 
 namespace memspan {
 
-inline const Pages& pages_of(const DeviceMemory& memory) {
-  return static_cast<const HostMemory&>(memory).pages();
-}
-
 // One thread at a time.
 class SpaceMemory {
  public:
@@ -41,10 +37,20 @@ class SpaceMemory {
                                                 options().bytes, options().device->name()),
                                     deadline));
     if (all_bytes() == 0) return Status::ok();
-    if (is_pages()) return prepare_pages();
-    MEMSPAN_TRY_ASSIGN(memory_, options().device->allocate(options().bytes, "memspan-space"),
-                       "making the part of the space");
-    return publish(*memory_);
+    if (!is_pages()) {
+      MEMSPAN_TRY_ASSIGN(memory_, options().device->allocate(options().bytes, "memspan-space"),
+                         "making the part of the space");
+    } else if (lowest_near() == options().rank) {
+      // Takes no memory yet; huge pages are taken at once, also for parts that other hosts have.
+      const bool is_alone = std::find(is_near().begin(), is_near().end(), false) == is_near().end();
+      MEMSPAN_TRY_ASSIGN(Pages pages, make_pages(all_bytes(), is_alone, "memspan-space"),
+                         "making memory");
+      memory_ = std::make_unique<HostMemory>(std::move(pages));
+    }
+    if (memory_ == nullptr) return Status::ok();
+    std::vector<Fd> descriptors(1);
+    MEMSPAN_TRY_ASSIGN(descriptors[0], memory_->duplicate(), "handing out the memory of the space");
+    return space_.member_->broker().publish(space_.group_name_, std::move(descriptors));
   }
   // Maps the parts of this host, and commits the own part. Call it after all have prepared.
   Status take(const Deadline& deadline) {
@@ -64,12 +70,6 @@ class SpaceMemory {
     const auto begin = is_near().begin();
     return static_cast<std::size_t>(std::find(begin, is_near().end(), true) - begin);
   }
-  Status publish(const DeviceMemory& memory) {
-    MEMSPAN_TRY_ASSIGN(Fd descriptor, memory.duplicate(), "handing out the memory of the space");
-    std::vector<Fd> descriptors;
-    descriptors.push_back(std::move(descriptor));
-    return space_.member_->broker().publish(space_.group_name_, std::move(descriptors));
-  }
   Result<std::unique_ptr<DeviceMemory>> fetch(std::size_t rank, const Deadline& deadline) {
     MEMSPAN_PASS_ASSIGN(auto answer, space_.member_->broker().fetch_and_wait(
                                          broker_addresses_[rank], space_.group_name_, deadline));
@@ -79,24 +79,14 @@ class SpaceMemory {
                        "taking over the memory of the space");
     return memory;
   }
-  // The lowest rank of this host makes the memory, which takes none yet.
-  Status prepare_pages() {
-    if (lowest_near() != options().rank) return Status::ok();
-    // Huge pages are taken at once, also for parts that other hosts have.
-    const bool is_alone = std::find(is_near().begin(), is_near().end(), false) == is_near().end();
-    MEMSPAN_TRY_ASSIGN(Pages pages, make_pages(all_bytes(), is_alone, "memspan-space"),
-                       "making memory");
-    memory_ = std::make_unique<HostMemory>(std::move(pages));
-    return publish(*memory_);
-  }
   Status take_pages(const Deadline& deadline) {
     if (memory_ == nullptr) {
       MEMSPAN_TRY_ASSIGN(memory_, fetch(lowest_near(), deadline), "the space");
     }
-    const Pages& pages = pages_of(*memory_);
+    const Pages& pages = static_cast<const HostMemory&>(*memory_).pages();
     if (pages.bytes() < all_bytes() || pages.bytes() > range().bytes())
       return {Code::kInternal, "the memory of the space has another size"};
-    MEMSPAN_PASS(map_near_pages());
+    MEMSPAN_PASS(map_near_pages(pages));
     if (pages.is_huge()) return Status::ok();
     const std::size_t begin = options().bytes * options().rank;
     return commit_within_budget({pages, begin, base() + begin, options().bytes},
@@ -116,8 +106,7 @@ class SpaceMemory {
     return Status::ok();
   }
   // A page that a near part and a far one share is mapped.
-  Status map_near_pages() {
-    const Pages& pages = pages_of(*memory_);
+  Status map_near_pages(const Pages& pages) {
     Reservation& reservation = static_cast<HostRange&>(range()).reservation();
     const auto begin_of_all = is_near().begin(), end = is_near().end();
     for (auto from = begin_of_all; from != end;) {
