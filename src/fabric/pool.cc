@@ -13,27 +13,9 @@
 namespace memspan {
 namespace {
 
-constexpr std::array<const char*, kRanges> kRangeNames{"host", "device"};
 // How long a join or a leave waits for a member that does nothing.
 constexpr auto kPatience = std::chrono::seconds(1);
 constexpr auto kPoolEndPatience = std::chrono::seconds(5);
-
-std::uint64_t stride_of(const ContributionRequest& request) {
-  return align_up(request.most, kHugePage);
-}
-
-Status check_contribution(const PoolOptions& options, std::size_t range) {
-  const ContributionRequest& request = options.contributions[range];
-  MEMSPAN_CHECK(request.bytes <= request.most);
-  if (request.most > address_windows().pool_bytes() / options.ranks)
-    return {
-        Code::kInvalidArgument,
-        fmt::format("{} ranks of up to {} of {} memory need more addresses than pools may have, "
-                    "{}",
-                    options.ranks, format_size(request.most), kRangeNames[range],
-                    format_size(address_windows().pool_bytes()))};
-  return Status::ok();
-}
 
 }  // namespace
 
@@ -43,30 +25,37 @@ Pool::Pool(std::shared_ptr<Member> member, PoolOptions options, std::unique_ptr<
       options_(std::move(options)),
       other_device_(options_.device->is_host() ? nullptr : options_.device),
       range_(std::move(range)),
-      host_(range_->host_part(), stride_of(options_.contributions[0]), options_.ranks),
-      device_(range_->device_part(), stride_of(options_.contributions[1]), options_.ranks),
+      host_(range_->host_part(), options_.contributions[0].most, options_.ranks),
+      device_(range_->device_part(), options_.contributions[1].most, options_.ranks),
       mappers_(std::move(mappers)),
       peers_(options_.ranks) {}
 
 Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<Member> member, PoolOptions options,
                                            Deadline deadline) {
   catch_copy_faults();
-  std::array<std::uint64_t, kRanges> strides = {};
-  std::uint64_t given = 0;
-  for (std::size_t range = 0; range < kRanges; ++range) {
-    MEMSPAN_PASS(check_contribution(options, range));
-    strides[range] = stride_of(options.contributions[range]);
-    given += options.contributions[range].bytes;
+  auto& [host, on_device] = options.contributions;
+  for (ContributionRequest* const request : {&host, &on_device}) {
+    MEMSPAN_CHECK(request->bytes <= request->most);
+    if (request->most > address_windows().pool_bytes() / options.ranks)
+      return Status(
+          Code::kInvalidArgument,
+          fmt::format("{} ranks of up to {} of {} memory need more addresses than pools may have, "
+                      "{}",
+                      options.ranks, format_size(request->most),
+                      request == &host ? "host" : "device",
+                      format_size(address_windows().pool_bytes())));
+    request->most = align_up(request->most, kHugePage);
   }
+  const std::uint64_t given = host.bytes + on_device.bytes;
   MEMSPAN_PASS_ASSIGN(
       auto range,
       AddressRange::claim(
           member, options.name,
-          {.host_bytes = strides[0] * options.ranks,
+          {.host_bytes = host.most * options.ranks,
            .device = options.device,
-           .device_bytes = strides[1] * options.ranks},
+           .device_bytes = on_device.most * options.ranks},
           fmt::format("{} ranks with up to {} bytes of host and {} of device memory ({}) each",
-                      options.ranks, strides[0], strides[1], options.device->name()),
+                      options.ranks, host.most, on_device.most, options.device->name()),
           deadline));
   MEMSPAN_PASS_ASSIGN(auto mappers, MapperTable::create(options.ranks));
   std::unique_ptr<Pool> pool(
@@ -80,7 +69,8 @@ Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<Member> member, PoolO
       "listing the pool: naming it");
   pool->listed_.set_memory(given, given);
   for (const RangeKind kind : kRangeKinds)
-    MEMSPAN_TRY(pool->give(kind), fmt::format("giving {} memory", kRangeNames[index_of(kind)]));
+    MEMSPAN_TRY(pool->give(kind),
+                kind == RangeKind::kHost ? "giving host memory" : "giving device memory");
   return pool;
 }
 

@@ -137,7 +137,7 @@ struct RemoteWindow {
 
 // This process's contribution to an address range. A value.
 struct ContributionRequest {
-  std::uint64_t most = 0;   // of any rank: the stride, rounded up; 0: the pool has no such range
+  std::uint64_t most = 0;   // of any rank, rounded up to the stride; 0: the pool has no such range
   std::uint64_t bytes = 0;  // of this one
 };
 

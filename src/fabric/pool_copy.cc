@@ -78,8 +78,7 @@ Status PoolCopier::begin(const CopyPiece& piece) {
 // A member that has left may be in the pool again, with other windows. All pieces begun before are
 // copied again, because it is unknown which of them were refused.
 Status PoolCopier::settle(Status status) {
-  const Status settled = remote_->settle();
-  if (status.is_ok()) status = settled;
+  status = remote_->settle(std::move(status));
   while (const auto left = remote_->take_retracted()) {
     give_a_turn();
     const Status again = pool_.await_rejoin(left->rank, left->generation, *deadline_);
@@ -96,10 +95,7 @@ Status PoolCopier::settle(Status status) {
 Status PoolCopier::copy_again() {
   for (const CopyPiece& piece : begun_) {
     MEMSPAN_PASS(await_ends(piece));
-    const Status status = begin(piece);
-    const Status settled = remote_->settle();
-    MEMSPAN_PASS(status);
-    MEMSPAN_PASS(settled);
+    MEMSPAN_PASS(remote_->settle(begin(piece)));
   }
   return Status::ok();
 }

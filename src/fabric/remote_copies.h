@@ -60,9 +60,8 @@ class RemoteCopies {
     MEMSPAN_PASS(check_local(from.mapped, bytes, MemoryAccess::kRead));
     return write(to, 0, {from.mapped, bytes});
   }
-  // Waits until all copies are done and returns their first failure.
-  Status settle() {
-    Status first;
+  // Waits until all copies are done. Returns their first failure if `first` is ok.
+  Status settle(Status first = {}) {
     for (Route& route : routes_) {
       Status status = flush_gets(route);
       if (status.is_ok()) status = result_of(route, route.until(deadline_).quiet());

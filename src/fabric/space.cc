@@ -254,13 +254,10 @@ Status ExitNotice::listen(Call call, Deadline deadline) {
       call(static_cast<int>(*status));
     }
   };
-  MEMSPAN_TRY_ASSIGN(watch_,
-                     member_->store().watch(
-                         key_,
-                         [hear](const StoreChange& change) {
-                           if (change.event == StoreEvent::kSet) hear(change.value);
-                         },
-                         deadline),
+  const auto on_change = [hear](const StoreChange& change) {
+    if (change.event == StoreEvent::kSet) hear(change.value);
+  };
+  MEMSPAN_TRY_ASSIGN(watch_, member_->store().watch(key_, on_change, deadline),
                      "listening for the exit");
   if (auto before = member_->store().get_now(key_, deadline); before.is_ok()) hear(*before);
   return Status::ok();

@@ -220,8 +220,7 @@ bool BlockShare::take(Seen& seen, std::uint64_t& evicted) const {
   if (before.state() == State::kClaimed && is_live(before)) return false;
   if (before.state() == State::kReady && is_being_read(descriptor)) return false;
   const Key key = key_of(descriptor);
-  const Word mine =
-      Word::of(before.generation() + 1, static_cast<std::uint32_t>(getpid()), State::kClaimed);
+  const Word mine = Word::of(before.generation() + 1, own_process(), State::kClaimed);
   std::uint64_t expected = before.bits;
   if (!descriptor.word.compare_exchange_strong(expected, mine.bits, std::memory_order_seq_cst))
     return false;
