@@ -177,7 +177,7 @@ Status Pool::publish(std::uint64_t join, Deadline deadline) {
                                              key, before, text, deadline, KeyLife::kLease));
     is_published_ = now == text;
     if (is_published_) return Status::ok();
-    const auto other = Record::decode(now);
+    const auto other = decode_record<Record>(now, "member");
     if (!before.empty() || !other.is_ok() || other->broker_address != record.broker_address)
       return {Code::kUnavailable,
               fmt::format("rank {} is in the pool already: process {}{}", options_.rank,

@@ -262,9 +262,6 @@ class Pool {
       codec(self.generation, self.who, self.broker_address, self.bytes[0], self.bytes[1],
             self.has_own_host_memory, self.tag);
     }
-    static Result<Record> decode(std::string_view text) {
-      return decode_record<Record>(text, "record of a member");
-    }
   };
   using RemoteWindows = std::array<std::shared_ptr<const RemoteWindow>, kRanges>;
   struct Peer {
@@ -353,7 +350,7 @@ class Pool {
     if (record.code() == Code::kNotFound)
       return {Code::kPeerLost, "it is not in the pool: it has left, or ended"};
     if (!record.is_ok()) return record.status();
-    const auto decoded = Record::decode(*record);
+    const auto decoded = decode_record<Record>(*record, "member");
     if (decoded.is_ok() && decoded->generation == generation) return Status::ok();
     return {Code::kStale, "it has left the pool since"};
   }

@@ -30,7 +30,7 @@ void Pool::on_membership_event(const StoreChange& change) {
 }
 
 void Pool::on_peer_joined(std::uint32_t rank, const std::string& text) {
-  auto record = Record::decode(text);
+  auto record = decode_record<Record>(text, "member");
   if (!record.is_ok()) return;
   {
     MutexLock lock(mutex_);

@@ -138,8 +138,7 @@ Status Space::read_parts(const std::vector<std::string>& parts) {
   std::vector<Introduction> members;
   std::vector<std::string> broker_addresses;
   for (const std::string& part : parts) {
-    MEMSPAN_TRY_ASSIGN(members.emplace_back(),
-                       decode_record<Introduction>(part, "introduction of a member"),
+    MEMSPAN_TRY_ASSIGN(members.emplace_back(), decode_record<Introduction>(part, "introduction"),
                        "exchanging what each contributes");
     if (members.back().bytes != members.front().bytes)
       return {Code::kInvalidArgument,

@@ -104,12 +104,10 @@ struct SectionGeometry {
   std::uint64_t slots = 0;
   std::uint64_t slots_at = 0;  // from the section's beginning
 };
-constexpr std::uint64_t descriptor_bytes(std::uint64_t section_bytes) {
-  return align_up(section_bytes / kLeastSlot * sizeof(Descriptor), kSlotAlignment);
-}
 // No slots when the section is too small for one.
 constexpr SectionGeometry geometry_of(std::uint64_t section_bytes, std::uint64_t slot_bytes) {
-  const std::uint64_t slots_at = descriptor_bytes(section_bytes);
+  const std::uint64_t slots_at =
+      align_up(section_bytes / kLeastSlot * sizeof(Descriptor), kSlotAlignment);
   if (slot_bytes < kLeastSlot || slots_at >= section_bytes) return {};
   return {slot_bytes, (section_bytes - slots_at) / slot_bytes, slots_at};
 }
