@@ -13,7 +13,7 @@
 
 namespace memspan {
 
-// Huge pages, all of which are taken, if there are so many and they may be; else others.
+// Takes huge pages if the caller allows them and enough are free; else reserves normal pages.
 inline Result<Pages> make_pages(std::size_t bytes, bool may_be_huge, const char* label) {
   if (bytes >= kHugePage && may_be_huge)
     if (auto huge = Pages::create_huge(bytes, label); huge.is_ok()) return huge;

@@ -90,7 +90,7 @@ class Space::Waiting {
  private:
   Space& space_;
   const std::string name_;
-  const bool is_of_all_;  // the collective
+  const bool is_of_all_;  // whether all ranks take part
   Status status_;
   bool is_in_ = false;
 };
