@@ -333,12 +333,10 @@ bool BlockCache::remove(const Key& key) {
   return is_removed;
 }
 
-ShareUse BlockCache::use(std::uint64_t& shares) {
+ShareUse BlockCache::use() {
   ShareUse sum;
-  shares = 0;
   any_share([&](const BlockShare& share) {
     sum = share.use(sum);
-    ++shares;
     return false;
   });
   return sum;

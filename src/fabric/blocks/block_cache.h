@@ -54,8 +54,8 @@ class BlockCache {
   bool remove(const Key& key);
 
   const Counters& counters() const { return counters_; }
-  // The sum over the shares on this host, and how many these are.
-  ShareUse use(std::uint64_t& shares);
+  // The sum over the shares on this host.
+  ShareUse use();
 
  private:
   explicit BlockCache(Pool& pool)

@@ -197,6 +197,7 @@ bool BlockShare::remove(const Key& key) {
 }
 
 ShareUse BlockShare::use(ShareUse sum) const {
+  ++sum.shares;
   sum.capacity += capacity();
   for (std::uint32_t section = 0; section < header_->sections; ++section) {
     const SectionGeometry now = geometry(section);

@@ -145,6 +145,7 @@ struct Seen {
 enum class Room { kUntouched, kAny };
 
 struct ShareUse {
+  std::uint64_t shares = 0;
   std::uint64_t sections = 0;  // that have a size
   std::uint64_t slots = 0;     // in them
   std::uint64_t entries = 0;   // ready
