@@ -6,13 +6,20 @@
 
 #include <array>
 
-#include "core/bytes.h"
+#include "device/choice.h"
 #include "device/reservation.h"
 #include "fabric/member.h"
 #include "memory/address_plan.h"
 #include "store/recipes/ranges.h"
 
 namespace memspan {
+
+// Takes huge pages if the caller allows them and enough are free; else reserves normal pages.
+inline Result<Pages> make_pages(std::size_t bytes, bool may_be_huge, const char* label) {
+  if (bytes >= kHugePage && may_be_huge)
+    if (auto huge = Pages::create_huge(bytes, label); huge.is_ok()) return huge;
+  return Pages::create(bytes, label);
+}
 
 // Host memory, followed by memory of a device, which may also be the host. A value; a part of 0
 // bytes does not exist.
@@ -23,41 +30,38 @@ struct RangeParts {
 
   // The offset of the device's part.
   std::uint64_t device_offset() const {
-    const bool is_host = device == nullptr || device->is_host();
-    return is_host ? host_bytes : align_up(host_bytes, kDeviceAddressStep);
+    return device->is_host() ? host_bytes : align_up(host_bytes, kDeviceAddressStep);
   }
 };
 
-// This process's share of one pool's range: the addresses, reserved. Move-only; one thread at a
-// time.
+// This process's share of one pool's range: the addresses, reserved. One thread at a time.
 class AddressRange {
  public:
   // Takes the range of `name`, or creates it. kInvalidArgument: another process gave another layout
   // (the message names both), or the window is too small. kUnavailable: this process already uses
   // the addresses.
-  static Result<AddressRange> claim(std::shared_ptr<Member> member, const std::string& name,
-                                    const RangeParts& parts, const std::string& layout,
-                                    Deadline deadline) {
+  static Result<std::unique_ptr<AddressRange>> claim(std::shared_ptr<Member> member,
+                                                     const std::string& name,
+                                                     const RangeParts& parts,
+                                                     const std::string& layout, Deadline deadline) {
     Parts reserved;
     const auto take = [&](std::uint64_t base) { return reserve(parts, base, reserved); };
     const std::uint64_t bytes = parts.device_offset() + parts.device_bytes;
     MutexLock lock(member->claiming());
     MEMSPAN_TRY(registry_of(*member).claim(name, bytes, layout, take, deadline).status(),
                 "reserving the addresses of the pool");
-    return AddressRange(std::move(member), name, std::move(reserved));
+    return std::unique_ptr<AddressRange>(
+        new AddressRange(std::move(member), name, std::move(reserved)));
   }
-  AddressRange(AddressRange&&) noexcept = default;
-  AddressRange& operator=(AddressRange&&) = delete;
   // Best effort: if it fails, this user's key ends with the lease.
   ~AddressRange() {
-    if (member_ != nullptr)
-      member_->tell_end(
-          [&](const Deadline& deadline) { return registry_of(*member_).release(name_, deadline); });
+    member_->tell_end(
+        [&](const Deadline& deadline) { return registry_of(*member_).release(name_, deadline); });
   }
 
   // Null if the range has no such part.
-  DeviceRange* host_part() { return parts_[0].get(); }
-  DeviceRange* device_part() { return parts_[1].get(); }
+  DeviceRange* host_part() const { return parts_[0].get(); }
+  DeviceRange* device_part() const { return parts_[1].get(); }
 
  private:
   using Parts = std::array<std::unique_ptr<DeviceRange>, 2>;
@@ -80,9 +84,9 @@ class AddressRange {
   }
   AddressRange(std::shared_ptr<Member> member, std::string name, Parts parts)
       : member_(std::move(member)), name_(std::move(name)), parts_(std::move(parts)) {}
-  std::shared_ptr<Member> member_;  // shared with the process's other pools; null when moved from
-  std::string name_;
-  Parts parts_;
+  const std::shared_ptr<Member> member_;  // shared with the process's other pools
+  const std::string name_;
+  const Parts parts_;
 };
 
 }  // namespace memspan

@@ -4,11 +4,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <map>
-#include <thread>
-#include <utility>
-
 #include "core/interrupt.h"
 #include "core/lifetime.h"
 #include "core/thread.h"
@@ -18,68 +13,57 @@ namespace {
 
 std::atomic<std::uint64_t> last_number{0};
 
+// No other thread has had it.
+struct ThreadNumber {
+  const std::uint64_t value = last_number.fetch_add(1, std::memory_order_relaxed);
+};
+
 }  // namespace
 
-AsyncCopies::AsyncCopies()
-    : number_(last_number.fetch_add(1, std::memory_order_relaxed) + 1),  // unique, no more
-      streams_used_(
-          std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, kMostStreams)) {}
-
-// Shared by the thread and the copies that are under way; an entry of an object that is gone has no
-// other user and is dropped.
-std::shared_ptr<AsyncCopies::Pending> AsyncCopies::pending_of_this_thread(bool is_to_be_made) {
-  struct PendingOfThread {
-    std::map<std::uint64_t, std::shared_ptr<Pending>> of_object;
-  };
-  auto& of_this_thread = thread_object<PendingOfThread>().of_object;
-  const auto found = of_this_thread.find(number_);
-  if (found != of_this_thread.end()) return found->second;
-  if (!is_to_be_made) return nullptr;
-  constexpr std::size_t kMany = 64;
-  if (of_this_thread.size() >= kMany)
-    std::erase_if(of_this_thread, [](const auto& entry) {
-      MutexLock lock(entry.second->mutex);
-      return entry.second->left.empty() && entry.second->failure.is_ok();
-    });
-  return of_this_thread[number_] = std::make_shared<Pending>();
-}
-
-void AsyncCopies::Pending::finish(std::list<std::set<std::uint32_t>>::iterator copy,
-                                  const Status& status) {
-  MutexLock lock(mutex);
-  if (failure.is_ok()) failure = status;
-  left.erase(copy);
-  if (left.empty()) changed.notify_all();
+void AsyncCopies::finish(std::uint64_t thread, Ranks::iterator copy, const Status& status) {
+  MutexLock lock(mutex_);
+  const auto found = pending_.find(thread);
+  Pending& pending = found->second;
+  if (pending.failure.is_ok()) pending.failure = status;
+  pending.left.erase(copy);
+  if (!pending.left.empty()) return;
+  if (pending.failure.is_ok()) pending_.erase(found);
+  changed_.notify_all();
 }
 
 Status AsyncCopies::begin(std::set<std::uint32_t> ranks, std::function<Status()> copy) {
-  const std::shared_ptr<Pending> pending = pending_of_this_thread(true);
-  std::list<std::set<std::uint32_t>>::iterator place;
+  const std::uint64_t thread = thread_object<ThreadNumber>().value;
+  Ranks::iterator place;
   {
-    MutexLock lock(pending->mutex);
-    place = pending->left.insert(pending->left.end(), std::move(ranks));
+    MutexLock lock(mutex_);
+    Ranks& left = pending_[thread].left;
+    place = left.insert(left.end(), std::move(ranks));
   }
   Stream& stream = streams_[next_.fetch_add(1, std::memory_order_relaxed) % streams_used_];
   Status status = caught([&] {
-    return stream.submit([pending, place, work = std::move(copy)] {
-      pending->finish(place, caught(work));
+    return stream.submit([this, thread, place, work = std::move(copy)] {
+      finish(thread, place, caught(work));
       return Status::ok();
     });
   });
-  if (!status.is_ok()) pending->finish(place, Status::ok());
+  if (!status.is_ok()) finish(thread, place, Status::ok());
   return status;
 }
 
 Status AsyncCopies::wait(Deadline deadline) {
-  const std::shared_ptr<Pending> pending = pending_of_this_thread(false);
-  if (pending == nullptr) return Status::ok();
-  MutexLock lock(pending->mutex);
-  while (!pending->left.empty())
-    if (!wait_interruptibly(pending->changed, pending->mutex, deadline) && !pending->left.empty())
+  const std::uint64_t thread = thread_object<ThreadNumber>().value;
+  MutexLock lock(mutex_);
+  const auto left = [&]() MEMSPAN_REQUIRES(mutex_) -> const Ranks* {
+    const auto found = pending_.find(thread);
+    return found == pending_.end() || found->second.left.empty() ? nullptr : &found->second.left;
+  };
+  while (left() != nullptr)
+    if (!wait_interruptibly(changed_, mutex_, deadline) && left() != nullptr)
       return end_of_wait(
           fmt::format("copies of this thread are still under way, the oldest with rank {}",
-                      fmt::join(pending->left.front(), ", ")));
-  return std::exchange(pending->failure, Status::ok());
+                      fmt::join(left()->front(), ", ")));
+  const auto done = pending_.extract(thread);
+  return done.empty() ? Status::ok() : std::move(done.mapped().failure);
 }
 
 }  // namespace memspan

@@ -2,13 +2,15 @@
 // Copies that streams do while their callers continue; each calling thread waits for its own.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <list>
-#include <memory>
+#include <map>
 #include <set>
+#include <thread>
 
 #include "core/clock.h"
 #include "core/mutex.h"
@@ -20,33 +22,33 @@ namespace memspan {
 // Thread-safe. The destructor waits until all copies are done.
 class AsyncCopies : NotCopyable {
  public:
-  AsyncCopies();
-
   // Not ordered with earlier copies. `ranks`: whose memory it copies, for messages.
-  Status begin(std::set<std::uint32_t> ranks, std::function<Status()> copy);
+  Status begin(std::set<std::uint32_t> ranks, std::function<Status()> copy)
+      MEMSPAN_EXCLUDES(mutex_);
   // Waits until all copies of this thread are done. Returns their first failure and forgets it.
   // kTimeout names the ranks and leaves the copies running. Ok if the thread has none.
-  Status wait(Deadline deadline);
+  Status wait(Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
 
  private:
+  using Ranks = std::list<std::set<std::uint32_t>>;
   // The copies that one thread began.
   struct Pending {
-    Mutex mutex;
-    ConditionVariable changed;
-    std::list<std::set<std::uint32_t>> left MEMSPAN_GUARDED_BY(mutex);  // their ranks
-    Status failure MEMSPAN_GUARDED_BY(mutex);
-
-    void finish(std::list<std::set<std::uint32_t>>::iterator copy, const Status& status)
-        MEMSPAN_EXCLUDES(mutex);
+    Ranks left = {};  // those of the copies that are under way
+    Status failure = {};
   };
-  std::shared_ptr<Pending> pending_of_this_thread(bool is_to_be_made);
+  void finish(std::uint64_t thread, Ranks::iterator copy, const Status& status)
+      MEMSPAN_EXCLUDES(mutex_);
 
   // As many as help: several copies at a time, and a core left for the threads that began them.
   static constexpr std::size_t kMostStreams = 4;
-  const std::uint64_t number_;  // no other object has had it
-  const std::size_t streams_used_;
+  const std::size_t streams_used_ =
+      std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, kMostStreams);
   std::atomic<std::uint64_t> next_{0};
-  std::array<Stream, kMostStreams> streams_;
+  Mutex mutex_;
+  ConditionVariable changed_;
+  // By the threads' numbers; without those that have neither copies under way nor a failure.
+  std::map<std::uint64_t, Pending> pending_ MEMSPAN_GUARDED_BY(mutex_);
+  std::array<Stream, kMostStreams> streams_;  // they end first: their work uses the others
 };
 
 }  // namespace memspan

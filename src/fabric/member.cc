@@ -16,16 +16,9 @@ constexpr Duration kTellPatience = std::chrono::seconds(5);
 // The interval of presence checks while a member is asked for its address.
 constexpr Duration kLookInterval = std::chrono::milliseconds(200);
 
-std::string wanted_key(std::uint64_t session) {
-  return fmt::format("member/{}/wanted", session);
-}
-
-std::string address_key(std::uint64_t session) {
-  return fmt::format("member/{}/address", session);
-}
-
-std::string presence_key(std::uint64_t session) {
-  return fmt::format("member/{}/presence", session);
+// `what`: "wanted", "address" or "presence".
+std::string session_key(std::uint64_t session, std::string_view what) {
+  return fmt::format("member/{}/{}", session, what);
 }
 
 }  // namespace
@@ -45,7 +38,7 @@ Result<std::shared_ptr<Member>> Member::join(const StoreAccess& access, AfterLos
     store = std::move(made);
   }
   return std::shared_ptr<Member>(new Member(std::move(allowed), std::move(broker), std::move(store),
-                                            reconnecting, Host::own(), access.endpoint.first()));
+                                            reconnecting, access.endpoint.first()));
 }
 
 Result<std::string_view> Member::choose_transport(
@@ -86,30 +79,29 @@ void Member::tell_end(const Tell& tell) try {
 Status Member::be_reachable(Deadline deadline) {
   MutexLock lock(reaching_);
   if (watch_) return Status::ok();
-  const ReconnectingStore::Renewal renewal{.renew = [this](KeyValueStore& session, Deadline until) {
-    return set_presence(session, until);
-  }};
-  if (renewal_ == 0) renewal_ = add_renewal(renewal);
+  if (renewal_ == 0)
+    renewal_ = add_renewal({.renew = [this](KeyValueStore& session, Deadline until) {
+      return set_presence(session, until);
+    }});
   MEMSPAN_TRY(set_presence(*store_, deadline), "becoming reachable for other hosts");
-  auto watch = store_->watch(
-      wanted_key(store_->lease()),
-      [this](const StoreChange& change) {
-        if (change.event == StoreEvent::kSet) tell_address();
-      },
-      deadline);
-  if (!watch.is_ok()) return watch.status().annotate("becoming reachable for other hosts");
-  watch_ = *watch;
+  const auto on_change = [this](const StoreChange& change) {
+    if (change.event == StoreEvent::kSet) tell_address();
+  };
+  MEMSPAN_TRY_ASSIGN(watch_,
+                     store_->watch(session_key(store_->lease(), "wanted"), on_change, deadline),
+                     "becoming reachable for other hosts");
   return Status::ok();
 }
 
 Status Member::set_presence(KeyValueStore& store, const Deadline& deadline) const {
-  return store.set(presence_key(store_->lease()), host_.name, deadline, KeyLife::kLease);
+  return store.set(session_key(store_->lease(), "presence"), host_.name, deadline, KeyLife::kLease);
 }
 
 // If the store does not answer, no member is excluded, and no process can have taken the place.
 void Member::exclude_if_ended(const MemberIdentity& who) {
   if (!has_remote_access()) return;
-  const auto presence = store_->get_now(presence_key(who.session), Deadline::after(kTellPatience));
+  const auto presence =
+      store_->get_now(session_key(who.session, "presence"), Deadline::after(kTellPatience));
   if (presence.code() != Code::kNotFound) return;
   if (const auto access = remote_access(); access.is_ok()) (*access)->exclude(who);
 }
@@ -118,7 +110,7 @@ void Member::tell_address() {
   const auto access = remote_access();
   Status status = access.status();
   if (status.is_ok())
-    status = store_->set(address_key(store_->lease()), (*access)->address(),
+    status = store_->set(session_key(store_->lease(), "address"), (*access)->address(),
                          Deadline::after(kTellPatience), KeyLife::kLease);
   if (!status.is_ok() && status.code() != Code::kStoreLost)
     log_line(LogLevel::kWarn,
@@ -142,10 +134,10 @@ Result<RemoteAccess*> Member::remote_access() {
 Result<std::string> Member::ask_address(const MemberIdentity& who,
                                         const CheckPresence& check_presence,
                                         const Deadline& deadline) {
-  const std::string key = address_key(who.session);
+  const std::string key = session_key(who.session, "address");
   auto address = store_->get_now(key, deadline);
   if (address.code() != Code::kNotFound) return address;
-  const std::string wanted = wanted_key(who.session);
+  const std::string wanted = session_key(who.session, "wanted");
   MEMSPAN_PASS(store_->set(wanted, host_.name, deadline, KeyLife::kLease));
   Status there;
   do {

@@ -105,10 +105,9 @@ class Member {
 
  private:
   Member(AllowedTransports allowed, std::unique_ptr<DescriptorBroker> broker,
-         std::unique_ptr<KeyValueStore> store, ReconnectingStore* reconnecting, Host host,
+         std::unique_ptr<KeyValueStore> store, ReconnectingStore* reconnecting,
          Endpoint store_endpoint)
       : allowed_(std::move(allowed)),
-        host_(std::move(host)),
         store_endpoint_(std::move(store_endpoint)),
         broker_(std::move(broker)),
         store_(std::move(store)),
@@ -119,7 +118,7 @@ class Member {
                                   const Deadline& deadline);
 
   const AllowedTransports allowed_;
-  const Host host_;
+  const Host host_ = Host::own();
   const Endpoint store_endpoint_;
   Services services_;
   std::unique_ptr<DescriptorBroker> broker_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/pool.h"
 
+#include "core/check.h"
 #include "core/environment.h"
 #include "core/interrupt.h"
 #include "device/host/guarded_copy.h"
@@ -12,116 +13,82 @@
 namespace memspan {
 namespace {
 
-constexpr std::array<const char*, kRanges> kRangeNames{"host", "device"};
-constexpr std::array<std::uint64_t, kRanges> kLimits{kMostHostBytes, kMostDeviceBytes};
 // How long a join or a leave waits for a member that does nothing.
 constexpr auto kPatience = std::chrono::seconds(1);
 constexpr auto kPoolEndPatience = std::chrono::seconds(5);
 
-std::uint64_t stride_of(const ContributionRequest& request) {
-  return align_up(request.most, kHugePage);
-}
-
-Status check_contribution(const PoolOptions& options, std::size_t range) {
-  const ContributionRequest& request = options.contributions[range];
-  if (request.bytes > kLimits[range])
-    return {Code::kInvalidArgument,
-            fmt::format("{} bytes of {} memory are given, allowed are up to {}", request.bytes,
-                        kRangeNames[range], kLimits[range])};
-  if (request.bytes > request.most)
-    return {Code::kInvalidArgument,
-            fmt::format("{} bytes of {} memory are given, more than the largest size of {}",
-                        request.bytes, kRangeNames[range], request.most)};
-  if (request.most > address_windows().pool_bytes() / options.ranks)
-    return {
-        Code::kInvalidArgument,
-        fmt::format("{} ranks of up to {} of {} memory need more addresses than pools may have, "
-                    "{}",
-                    options.ranks, format_size(request.most), kRangeNames[range],
-                    format_size(address_windows().pool_bytes()))};
-  return Status::ok();
-}
-
-std::string layout_of(const PoolOptions& options) {
-  return fmt::format("{} ranks with up to {} bytes of host and {} of device memory ({}) each",
-                     options.ranks, stride_of(options.contributions[0]),
-                     stride_of(options.contributions[1]), options.device->name());
-}
-
 }  // namespace
 
-Pool::Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange range,
+Pool::Pool(std::shared_ptr<Member> member, PoolOptions options, std::unique_ptr<AddressRange> range,
            MapperTable mappers)
     : member_(std::move(member)),
       options_(std::move(options)),
       other_device_(options_.device->is_host() ? nullptr : options_.device),
       range_(std::move(range)),
-      host_(range_.host_part(), stride_of(options_.contributions[0]), options_.ranks),
-      device_(range_.device_part(), stride_of(options_.contributions[1]), options_.ranks),
+      host_(range_->host_part(), options_.contributions[0].most, options_.ranks),
+      device_(range_->device_part(), options_.contributions[1].most, options_.ranks),
       mappers_(std::move(mappers)),
       peers_(options_.ranks) {}
-
-Status Pool::list() {
-  const Endpoint& store = member_->store_endpoint();
-  MEMSPAN_TRY_ASSIGN(
-      listed_,
-      ListedMember::list(MemberKind::kPool, fmt::format("{}@{}", options_.name, store.to_string()),
-                         static_cast<int>(rank()), static_cast<int>(ranks()), serve_metrics),
-      "naming it");
-  const std::uint64_t given =
-      contribution(RangeKind::kHost).bytes + contribution(RangeKind::kDevice).bytes;
-  listed_.set_memory(given, given);
-  return Status::ok();
-}
 
 Result<std::unique_ptr<Pool>> Pool::create(std::shared_ptr<Member> member, PoolOptions options,
                                            Deadline deadline) {
   catch_copy_faults();
-  if (options.device == nullptr) options.device = &host_device();
-  std::array<std::uint64_t, kRanges> bytes = {};
-  for (std::size_t range = 0; range < kRanges; ++range) {
-    MEMSPAN_PASS(check_contribution(options, range));
-    bytes[range] = stride_of(options.contributions[range]) * options.ranks;
+  auto& [host, on_device] = options.contributions;
+  for (ContributionRequest* const request : {&host, &on_device}) {
+    MEMSPAN_CHECK(request->bytes <= request->most);
+    if (request->most > address_windows().pool_bytes() / options.ranks)
+      return Status(
+          Code::kInvalidArgument,
+          fmt::format("{} ranks of up to {} of {} memory need more addresses than pools may have, "
+                      "{}",
+                      options.ranks, format_size(request->most),
+                      request == &host ? "host" : "device",
+                      format_size(address_windows().pool_bytes())));
+    request->most = align_up(request->most, kHugePage);
   }
-  // A pool without memory has an address all the same.
-  if (bytes[0] + bytes[1] == 0) bytes[0] = kHugePage;
+  const std::uint64_t given = host.bytes + on_device.bytes;
   MEMSPAN_PASS_ASSIGN(
-      auto range, AddressRange::claim(
-                      member, options.name,
-                      {.host_bytes = bytes[0], .device = options.device, .device_bytes = bytes[1]},
-                      layout_of(options), deadline));
+      auto range,
+      AddressRange::claim(
+          member, options.name,
+          {.host_bytes = host.most * options.ranks,
+           .device = options.device,
+           .device_bytes = on_device.most * options.ranks},
+          fmt::format("{} ranks with up to {} bytes of host and {} of device memory ({}) each",
+                      options.ranks, host.most, on_device.most, options.device->name()),
+          deadline));
   MEMSPAN_PASS_ASSIGN(auto mappers, MapperTable::create(options.ranks));
   std::unique_ptr<Pool> pool(
       new Pool(std::move(member), std::move(options), std::move(range), std::move(mappers)));
-  MEMSPAN_TRY(pool->list(), "listing the pool");
+  MEMSPAN_TRY_ASSIGN(
+      pool->listed_,
+      ListedMember::list(
+          MemberKind::kPool,
+          fmt::format("{}@{}", pool->options_.name, pool->member_->store_endpoint().to_string()),
+          static_cast<int>(pool->rank()), static_cast<int>(pool->ranks()), serve_metrics),
+      "listing the pool: naming it");
+  pool->listed_.set_memory(given, given);
   for (const RangeKind kind : kRangeKinds)
-    MEMSPAN_TRY(pool->give(kind), fmt::format("giving {} memory", kRangeNames[index_of(kind)]));
+    MEMSPAN_TRY(pool->give(kind),
+                kind == RangeKind::kHost ? "giving host memory" : "giving device memory");
   return pool;
 }
 
 Status Pool::give_pages(RangeKind kind, std::uint64_t bytes) {
   const bool is_numa = kind == RangeKind::kHost && options_.numa.has_value();
-  auto pages = Result<Pages>(Status(Code::kUnavailable, "not tried"));
-  bool is_new = true;
-  if (kind == RangeKind::kHost && options_.host_memory.is_valid()) {
-    is_new = false;
-    Fd descriptor = duplicate(options_.host_memory.get());
-    if (!descriptor.is_valid()) return Status::from_errno("using the given descriptor");
-    pages = Pages::adopt_unsealed(std::move(descriptor), bytes);
-  } else if (bytes >= kHugePage && !is_numa) {
-    pages = Pages::create_huge(bytes, "memspan-pool");
-    is_new = !pages.is_ok();
-  }
-  if (is_new) pages = Pages::create(bytes, "memspan-pool");
-  if (!pages.is_ok()) return pages.status();
-  auto memory = std::make_unique<HostMemory>(std::move(pages).value());
+  const bool is_given = kind == RangeKind::kHost && options_.host_memory.is_valid();
+  Fd descriptor = is_given ? duplicate(options_.host_memory.get()) : Fd();
+  if (is_given && !descriptor.is_valid()) return Status::from_errno("using the given descriptor");
+  MEMSPAN_PASS_ASSIGN(auto pages, is_given ? Pages::adopt_unsealed(std::move(descriptor), bytes)
+                                           : make_pages(bytes, !is_numa, "memspan-pool"));
+  auto memory = std::make_unique<HostMemory>(std::move(pages));
   MEMSPAN_PASS(windows(kind).map(options_.rank, *memory, bytes, Admission::of_owner()));
   if (is_numa) {
     placement_ = prefer_node(windows(kind).begin_of(options_.rank), memory->bytes(),
                              *options_.numa >= 0 ? *options_.numa : current_node());
     if (placement_.code() != Code::kNotSupported) MEMSPAN_PASS(placement_);
   }
-  if (is_new)
+  if (!is_given && !memory->pages().is_huge())
     MEMSPAN_PASS(commit_within_budget(
         {memory->pages(), 0, windows(kind).begin_of(options_.rank), memory->bytes()}, "the pool"));
   own_[index_of(kind)] = std::move(memory);
@@ -171,7 +138,8 @@ Status Pool::join(Deadline deadline) {
   const Deadline patience = deadline.within(kPatience);
   {
     MutexLock lock(mutex_);
-    while (is_fetching() && wait_interruptibly(changed_, mutex_, patience)) {
+    while (std::any_of(peers_.begin(), peers_.end(), std::mem_fn(&Peer::is_fetching)) &&
+           wait_interruptibly(changed_, mutex_, patience)) {
     }
   }
   await_mapped_flags(true, patience);
@@ -201,25 +169,21 @@ Status Pool::publish(std::uint64_t join, Deadline deadline) {
     descriptors.push_back(std::move(descriptor));
   }
   MEMSPAN_PASS(member_->broker().publish(published_name(options_.rank), std::move(descriptors)));
-  const std::string text = record.encode();
+  const std::string text = encode_record(record);
   const std::string key = member_key(options_.rank);
-  auto now = member_->store().compare_and_swap(key, {}, text, deadline, KeyLife::kLease);
-  if (!now.is_ok()) return now.status();
-  if (*now == text) {
-    is_published_ = true;
-    return Status::ok();
-  }
-  const auto other = Record::decode(*now);
-  if (other && other->broker_address == record.broker_address) {
-    // This process's own, of a call that the store answered too late.
-    now = member_->store().compare_and_swap(key, *now, text, deadline, KeyLife::kLease);
-    if (!now.is_ok()) return now.status();
-    is_published_ = *now == text;
+  std::string before;  // or this process's own record, if the store answered a call too late
+  while (true) {
+    MEMSPAN_PASS_ASSIGN(std::string now, member_->store().compare_and_swap(
+                                             key, before, text, deadline, KeyLife::kLease));
+    is_published_ = now == text;
     if (is_published_) return Status::ok();
+    const auto other = decode_record<Record>(now, "member");
+    if (!before.empty() || !other.is_ok() || other->broker_address != record.broker_address)
+      return {Code::kUnavailable,
+              fmt::format("rank {} is in the pool already: process {}{}", options_.rank,
+                          other.is_ok() ? other->who.process : 0, kRankTaken)};
+    before = std::move(now);
   }
-  return {Code::kUnavailable,
-          fmt::format("rank {} is in the pool already: process {}{}", options_.rank,
-                      other ? other->who.process : 0, kRankTaken)};
 }
 
 // Everything of this process is over when it returns, whatever the store said.

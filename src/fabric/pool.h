@@ -22,6 +22,7 @@
 #include "fabric/tags.h"
 #include "node/mapper_table.h"
 #include "observe/counters.h"
+#include "store/fields.h"
 
 namespace memspan {
 
@@ -53,15 +54,6 @@ class RankWindows {
   std::uint64_t bytes() const { return bytes_; }
   std::byte* begin_of(std::uint32_t rank) const {
     return reinterpret_cast<std::byte*>(base_ + rank * stride_);
-  }
-  // Whether the address is in the range.
-  bool contains(std::uint64_t address) const { return address - base_ < bytes_; }
-  // The address must be in the range.
-  std::uint32_t rank_of(std::uint64_t address) const {
-    return static_cast<std::uint32_t>((address - base_) / stride_);
-  }
-  std::uint64_t offset_of(std::uint64_t address, std::uint32_t rank) const {
-    return address - base_ - rank * stride_;
   }
 
   // Holds the window and returns its bytes, mapped until release(). 0: nothing is mapped or held.
@@ -145,7 +137,7 @@ struct RemoteWindow {
 
 // This process's contribution to an address range. A value.
 struct ContributionRequest {
-  std::uint64_t most = 0;   // of any rank: the stride, rounded up; 0: the pool has no such range
+  std::uint64_t most = 0;   // of any rank, rounded up to the stride; 0: the pool has no such range
   std::uint64_t bytes = 0;  // of this one
 };
 
@@ -155,7 +147,7 @@ struct PoolOptions {
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
   std::array<ContributionRequest, kRanges> contributions = {};
-  Device* device = nullptr;      // of the device contribution; null: the host
+  Device* device = nullptr;      // of the device contribution; not null
   Fd host_memory = {};           // holds the host contribution; none: new memory
   std::optional<int> numa = {};  // the node of the host contribution; -1: that of the caller
   TagRules tags = {};
@@ -164,8 +156,9 @@ struct PoolOptions {
 // Thread-safe.
 class Pool {
  public:
-  // kInvalidArgument for sizes beyond the limits or what AddressRange::claim() refuses,
-  // kOutOfMemory when the host lacks the memory.
+  // The contributions keep to the limits, and one of them has a largest size. kInvalidArgument for
+  // sizes beyond the addresses or what AddressRange::claim() refuses, kOutOfMemory when the host
+  // lacks the memory.
   static Result<std::unique_ptr<Pool>> create(std::shared_ptr<Member> member, PoolOptions options,
                                               Deadline deadline);
   // Leaves.
@@ -247,7 +240,8 @@ class Pool {
   Status await_rejoin(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline)
       MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    return peers_[rank].generation == generation ? await_event(rank, deadline) : Status::ok();
+    return peers_[rank].record.generation == generation ? await_event(rank, deadline)
+                                                        : Status::ok();
   }
   // Whether the tags of two ranks allow copies between them; kUnreachable names both.
   Status check_reachability(std::uint32_t from, std::uint32_t to) MEMSPAN_EXCLUDES(mutex_);
@@ -264,56 +258,29 @@ class Pool {
     bool has_own_host_memory = true;  // not the caller's
     std::string tag;
 
-    std::string encode() const {
-      ByteWriter writer;
-      writer.u64(generation);
-      writer.u64(who.session);
-      writer.i64(who.process);
-      writer.text(who.host.id);
-      writer.text(who.host.name);
-      writer.text(broker_address);
-      for (const std::uint64_t number : bytes) writer.u64(number);
-      writer.u8(has_own_host_memory ? 1 : 0);
-      writer.text(tag);
-      return writer.take();
-    }
-    static std::optional<Record> decode(std::string_view text) {
-      ByteReader reader(text);
-      Record record;
-      record.generation = reader.u64();
-      record.who.session = reader.u64();
-      record.who.process = reader.i64();
-      record.who.host.id = reader.text();
-      record.who.host.name = reader.text();
-      record.broker_address = reader.text();
-      for (std::uint64_t& number : record.bytes) number = reader.u64();
-      record.has_own_host_memory = reader.u8() != 0;
-      record.tag = reader.text();
-      if (!reader.is_finished()) return std::nullopt;
-      return record;
+    static void fields(auto& codec, auto& self) {
+      codec(self.generation, self.who, self.broker_address, self.bytes[0], self.bytes[1],
+            self.has_own_host_memory, self.tag);
     }
   };
   using RemoteWindows = std::array<std::shared_ptr<const RemoteWindow>, kRanges>;
   struct Peer {
     enum class Stage { kAbsent, kFetching, kMapped, kRemote, kFailed };
     Stage stage = Stage::kAbsent;
-    std::uint64_t events = 0;      // how many records were seen to come or go
-    Status why = {};               // kFailed
-    std::uint64_t generation = 0;  // of the record, while there is one
-    MemberIdentity who = {};
-    std::array<std::uint64_t, kRanges> bytes = {};
-    std::string tag = {};
+    std::uint64_t events = 0;  // how many records were seen to come or go
+    Status why = {};           // kFailed
+    Record record = {};        // while there is one
     // Its own; until its memory is unmapped. Owners: this, and waits for its admission.
     std::shared_ptr<MapperTable> mappers = {};
     std::uint64_t mapped_in = 0;  // this process's join when it mapped the memory
     std::string next = {};        // record of a join, while memory of the last is held
     RemoteWindows windows = {};   // kRemote, once they were asked for
-    std::uint64_t asked = 0;      // which attempt; an answer to another one is dropped
     std::uint64_t fetch = 0;      // the last one at the broker
+    bool is_fetching() const { return stage == Stage::kFetching || !next.empty(); }
     bool is_present() const { return stage == Stage::kMapped || stage == Stage::kRemote; }
   };
 
-  Pool(std::shared_ptr<Member> member, PoolOptions options, AddressRange range,
+  Pool(std::shared_ptr<Member> member, PoolOptions options, std::unique_ptr<AddressRange> range,
        MapperTable mappers);
   static std::size_t index_of(RangeKind kind) { return static_cast<std::size_t>(kind); }
   std::string members_prefix() const { return options_.name + "/m/"; }
@@ -326,7 +293,6 @@ class Pool {
   static Status gone(std::uint32_t rank);
   static constexpr const char* kIsHeld =
       "joined again, but a copy of this process still uses its old memory";
-  Status list();
   // New memory is taken now, so that a shortage is an error here.
   Status give(RangeKind kind) {
     const std::uint64_t bytes = contribution(kind).bytes;
@@ -355,22 +321,13 @@ class Pool {
   bool is_unmapped(std::uint32_t rank) const {
     return host_.is_free(rank) && device_.is_free(rank);
   }
-  void fetch(std::uint32_t rank, const Record& record) MEMSPAN_REQUIRES(mutex_) {
-    const std::uint64_t attempt = ++attempts_;
-    peers_[rank].asked = attempt;
-    peers_[rank].fetch =
-        member_->broker().fetch(record.broker_address, published_name(rank),
-                                [this, rank, attempt, record](Result<FetchedDescriptors> answer) {
-                                  on_fetched(rank, attempt, record, std::move(answer));
-                                });
-  }
   // The answer to members on other hosts: this process's windows as regions.
   Result<std::string> describe_windows(std::string_view request) MEMSPAN_EXCLUDES(exposing_);
-  Result<RemoteWindows> connect(std::uint32_t rank, const Peer& peer, const Deadline& deadline);
-  void on_fetched(std::uint32_t rank, std::uint64_t attempt, const Record& record,
-                  Result<FetchedDescriptors> answer) MEMSPAN_EXCLUDES(mutex_);
-  Status map_contributions(std::uint32_t rank, const Record& record, FetchedDescriptors answer)
-      MEMSPAN_REQUIRES(mutex_);
+  Result<RemoteWindows> connect(std::uint32_t rank, const Record& record, const Deadline& deadline);
+  // An answer is dropped if the peer has had other events since it was asked.
+  void on_fetched(std::uint32_t rank, std::uint64_t events, Result<FetchedDescriptors> answer)
+      MEMSPAN_EXCLUDES(mutex_);
+  Status map_contributions(std::uint32_t rank, FetchedDescriptors answer) MEMSPAN_REQUIRES(mutex_);
   // Calls `look` with the time waited until it is ok, or returns its failure after the deadline.
   template <typename Look>
   Status await_presence(std::uint32_t first, std::uint32_t end, const Deadline& deadline, Look look)
@@ -378,9 +335,7 @@ class Pool {
   // Ok while the store answers.
   Status ask_store(const Deadline& deadline) MEMSPAN_REQUIRES(mutex_) {
     mutex_.unlock();
-    const Status answer = member_->store()
-                              .get_now(members_prefix() + std::to_string(options_.rank), deadline)
-                              .status();
+    const Status answer = member_->store().get_now(member_key(options_.rank), deadline).status();
     mutex_.lock();
     const bool is_there =
         answer.is_ok() || answer.code() == Code::kNotFound || answer.code() == Code::kTimeout;
@@ -388,22 +343,16 @@ class Pool {
   }
   Status await_event(std::uint32_t rank, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
   Status await_admission(std::uint32_t rank, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_);
-  // The store's view of a join: kStale: the rank has joined again since; kPeerLost: it is not in
-  // the pool.
-  // Whether the store still has the record of that join.
+  // Ok if the store still has the record of that join. kStale: the rank has joined again since;
+  // kPeerLost: it is not in the pool.
   Status check_record(std::uint32_t rank, std::uint64_t generation, const Deadline& deadline) {
-    auto record = member_->store().get_now(members_prefix() + std::to_string(rank), deadline);
+    auto record = member_->store().get_now(member_key(rank), deadline);
     if (record.code() == Code::kNotFound)
       return {Code::kPeerLost, "it is not in the pool: it has left, or ended"};
     if (!record.is_ok()) return record.status();
-    const auto decoded = Record::decode(*record);
-    if (decoded && decoded->generation == generation) return Status::ok();
+    const auto decoded = decode_record<Record>(*record, "member");
+    if (decoded.is_ok() && decoded->generation == generation) return Status::ok();
     return {Code::kStale, "it has left the pool since"};
-  }
-  bool is_fetching() const MEMSPAN_REQUIRES(mutex_) {
-    return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
-      return peer.stage == Peer::Stage::kFetching || !peer.next.empty();
-    });
   }
   // Waits until all members mapped here have mapped this process's memory, or until none has.
   void await_mapped_flags(bool are_set, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_) {
@@ -411,7 +360,7 @@ class Pool {
       MutexLock lock(mutex_);
       for (std::uint32_t rank = 0; rank < options_.ranks; ++rank)
         if (peers_[rank].stage == Peer::Stage::kMapped &&
-            (mappers_.mapped_by(rank) == peers_[rank].generation) != are_set)
+            (mappers_.mapped_by(rank) == peers_[rank].record.generation) != are_set)
           return false;
       return true;
     }));
@@ -420,7 +369,7 @@ class Pool {
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
   const PoolOptions options_;
   Device* const other_device_;
-  AddressRange range_;
+  const std::unique_ptr<AddressRange> range_;
   RankWindows host_;
   RankWindows device_;
   std::array<std::unique_ptr<DeviceMemory>, kRanges> own_;
@@ -445,7 +394,6 @@ class Pool {
   ConditionVariable changed_;
   std::uint64_t join_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // no other has the number; 0: not joined
   bool ends_waits_ MEMSPAN_GUARDED_BY(mutex_) = false;
-  std::uint64_t attempts_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::vector<Peer> peers_ MEMSPAN_GUARDED_BY(mutex_);  // by rank
 };
 

@@ -10,13 +10,6 @@
 namespace memspan {
 namespace {
 
-Status check_end(Pool& pool, const char* name, const void* pointer, CopyEnd said) {
-  if (said == CopyEnd::kLocal || find_place(pool, pointer)) return Status::ok();
-  return {Code::kInvalidArgument,
-          fmt::format("invalid param, {} {} is in neither of the pool's address ranges", name,
-                      pointer)};
-}
-
 // Waits until the range is mapped. Memory outside the pool always is.
 Status await_end(Pool& pool, const char* name, const void* pointer, std::uint64_t bytes,
                  const Deadline& deadline) {
@@ -37,69 +30,57 @@ bool is_remote(Pool& pool, const void* pointer) {
   return place && pool.is_remote(place->rank);
 }
 
-std::uint32_t rank_of(Pool& pool, const void* pointer) {
-  const auto place = find_place(pool, pointer);
-  return place ? place->rank : pool.rank();
-}
-
 }  // namespace
 
-Status PoolCopier::copy(const CopyPiece& piece) {
-  if (piece.bytes > kBytesAtOnce) return copy_in_parts(piece);
-  if (left_ < piece.bytes) give_a_turn();
-  left_ -= std::min(left_, piece.bytes);
-  MEMSPAN_PASS_ASSIGN(const auto way, find(piece));
-  if (way == Way::kByMessages) [[unlikely]]
-    return copy_remote(piece);
-  return device_ != nullptr ? move_by_device(piece) : move_guarded(piece);
-}
-
 // Both ends are held as a whole for each part.
-Status PoolCopier::copy_in_parts(const CopyPiece& piece) {
-  for (std::uint64_t done = 0; done < piece.bytes; done += kBytesAtOnce) {
-    give_a_turn();
+Status PoolCopier::copy(const CopyPiece& piece) {
+  std::uint64_t done = 0;
+  do {
+    const std::uint64_t bytes = std::min(kBytesAtOnce, piece.bytes - done);
+    if (left_ < bytes) give_a_turn();
     MEMSPAN_PASS_ASSIGN(const auto way, find(piece));
-    if (way == Way::kByMessages) return copy_remote(piece);
+    left_ -= std::min(left_, bytes);
+    if (way == Way::kByMessages) [[unlikely]]
+      return copy_remote(piece);
     MEMSPAN_PASS(move_here({static_cast<const std::byte*>(piece.from) + done,
-                            static_cast<std::byte*>(piece.to) + done,
-                            std::min(kBytesAtOnce, piece.bytes - done)}));
-  }
+                            static_cast<std::byte*>(piece.to) + done, bytes}));
+    done += bytes;
+  } while (done < piece.bytes);
   return Status::ok();
 }
 
 // An end on this host stays held until its bytes arrive. If that end is another rank's memory, the
 // copy therefore finishes at once.
 Status PoolCopier::copy_remote(const CopyPiece& piece) {
-  if (remote_ == nullptr) remote_ = std::make_unique<RemotePieces>(pool_.device(), *deadline_);
-  remote_->begun.push_back(piece);
-  Status status = begin(Way::kByMessages, piece);
+  if (remote_ == nullptr) remote_ = std::make_unique<RemoteCopies>(pool_.device(), *deadline_);
+  begun_.push_back(piece);
+  Status status = begin(piece);
   const bool may_wait = completion_ == CopyCompletion::kTogether && from_.is_empty() &&
-                        to_.is_empty() && remote_->begun.size() < kMostBegun;
+                        to_.is_empty() && begun_.size() < kMostBegun;
   return status.is_ok() && may_wait ? status : settle(std::move(status));
 }
 
 // Begins a piece that passed await_end(). A window that cannot be held now was mapped a moment ago.
-Status PoolCopier::begin(Way way, const CopyPiece& piece) {
-  while (way == Way::kByMessages) {
+Status PoolCopier::begin(const CopyPiece& piece) {
+  Way way = Way::kByMessages;
+  do {
     MEMSPAN_TRY_ASSIGN(auto from, place_of(piece.from), "src");
     MEMSPAN_TRY_ASSIGN(auto to, place_of(piece.to), "dest");
-    if (hold_end(piece.from, piece.bytes, from, from_) && hold_end(piece.to, piece.bytes, to, to_))
-      return from.remote == nullptr && to.remote == nullptr
-                 ? move_here(piece)
-                 : remote_->copies.begin(from, to, piece.bytes);
+    if ((!from.is_of_peer || from_.find(piece.from, piece.bytes) == HeldWindows::Found::kHeld) &&
+        (!to.is_of_peer || to_.find(piece.to, piece.bytes) == HeldWindows::Found::kHeld))
+      return from.remote == nullptr && to.remote == nullptr ? move_here(piece)
+                                                            : remote_->begin(from, to, piece.bytes);
     MEMSPAN_PASS_ASSIGN(way, find_late(piece));
-  }
+  } while (way == Way::kByMessages);
   return move_here(piece);
 }
 
 // A member that has left may be in the pool again, with other windows. All pieces begun before are
 // copied again, because it is unknown which of them were refused.
 Status PoolCopier::settle(Status status) {
-  const Status settled = remote_->copies.settle();
-  if (status.is_ok()) status = settled;
-  while (const auto left = remote_->copies.take_retracted()) {
-    from_.release();
-    to_.release();
+  status = remote_->settle(std::move(status));
+  while (const auto left = remote_->take_retracted()) {
+    give_a_turn();
     const Status again = pool_.await_rejoin(left->rank, left->generation, *deadline_);
     if (again.is_ok() && !deadline_->has_passed()) {
       status = copy_again();
@@ -107,38 +88,30 @@ Status PoolCopier::settle(Status status) {
       status = again;
     }
   }
-  remote_->begun.clear();
+  begun_.clear();
   return status;
 }
 
 Status PoolCopier::copy_again() {
-  for (const CopyPiece& piece : remote_->begun) {
-    MEMSPAN_PASS_ASSIGN(const auto way, find_late(piece));
-    const Status status = begin(way, piece);
-    const Status settled = remote_->copies.settle();
-    MEMSPAN_PASS(status);
-    MEMSPAN_PASS(settled);
+  for (const CopyPiece& piece : begun_) {
+    MEMSPAN_PASS(await_ends(piece));
+    MEMSPAN_PASS(remote_->settle(begin(piece)));
   }
   return Status::ok();
 }
 
 // Holds nothing while it asks for a window: the member that answers may wait for a release.
 Result<CopyPlace> PoolCopier::place_of(const void* pointer) {
-  CopyPlace place{.mapped = static_cast<std::byte*>(const_cast<void*>(pointer)),
-                  .remote = {},
-                  .is_device = is_of_device(pointer)};
   const auto where = find_place(pool_, pointer);
-  if (!where || where->rank == pool_.rank()) return place;
-  MEMSPAN_PASS_ASSIGN(auto window, pool_.remote_window(where->rank, where->kind, *deadline_));
-  if (window == nullptr) return place;
-  return CopyPlace{.remote = std::move(window), .offset = where->offset};
-}
-
-bool PoolCopier::hold_end(const void* pointer, std::uint64_t bytes, const CopyPlace& place,
-                          HeldWindows& held) const {
-  const auto where = find_place(pool_, pointer);
-  return place.remote != nullptr || !where || where->rank == pool_.rank() ||
-         held.find(pointer, bytes) == HeldWindows::Found::kHeld;
+  const bool is_of_peer = where && where->rank != pool_.rank();
+  if (is_of_peer) {
+    MEMSPAN_PASS_ASSIGN(auto window, pool_.remote_window(where->rank, where->kind, *deadline_));
+    if (window != nullptr) return CopyPlace{.remote = std::move(window), .offset = where->offset};
+  }
+  return CopyPlace{.mapped = static_cast<std::byte*>(const_cast<void*>(pointer)),
+                   .remote = {},
+                   .is_device = is_of_device(pointer),
+                   .is_of_peer = is_of_peer};
 }
 
 bool PoolCopier::is_of_device(const void* pointer) const {
@@ -158,10 +131,8 @@ Status PoolCopier::move_by_device(const CopyPiece& piece) const {
 }
 
 Status PoolCopier::move_here(const CopyPiece& piece) {
-  return device_ == nullptr ? move_guarded(piece) : move_by_device(piece);
-}
-
-Status PoolCopier::move_guarded(const CopyPiece& piece) {
+  if (device_ != nullptr) [[unlikely]]
+    return move_by_device(piece);
   const auto copying = [&] { copy_here_(piece.to, piece.from, piece.bytes); };
   const auto fault = run_guarded(copying);
   return fault ? explain(*fault, piece) : Status::ok();
@@ -184,7 +155,7 @@ Status PoolCopier::explain(const CopyFault& fault, const CopyPiece& piece) const
 // False: find() knows what to do.
 bool PoolCopier::hold(const CopyPiece& piece) {
   using Found = HeldWindows::Found;
-  if (piece.from == nullptr || piece.to == nullptr) return false;
+  if (piece.bytes == 0 || piece.from == nullptr || piece.to == nullptr) return false;
   const Found from = from_.find(piece.from, piece.bytes);
   const Found to = to_.find(piece.to, piece.bytes);
   if (from == Found::kHeld && to == Found::kHeld) [[likely]]
@@ -195,16 +166,9 @@ bool PoolCopier::hold(const CopyPiece& piece) {
 
 // Holds both ends, or says what is wrong with them.
 Result<PoolCopier::Way> PoolCopier::find(const CopyPiece& piece) {
-  using Found = HeldWindows::Found;
-  if (piece.bytes == 0 || piece.from == nullptr || piece.to == nullptr) return check(piece);
   if (pool_.is_restricted()) MEMSPAN_PASS(check_reachability(piece));
   if (hold(piece)) return Way::kHere;
-  const Found from = from_.find(piece.from, piece.bytes);
-  const Found to = to_.find(piece.to, piece.bytes);
-  const bool is_mistake = from == Found::kLocal
-                              ? ends_.from == CopyEnd::kPool || to == Found::kLocal
-                              : to == Found::kLocal && ends_.to == CopyEnd::kPool;
-  if (is_mistake) return check(piece);
+  MEMSPAN_PASS(check(piece));
   return find_late(piece);
 }
 
@@ -214,30 +178,39 @@ void PoolCopier::give_a_turn() {
   left_ = bytes_at_once();
 }
 
-// Explains what is wrong with an invalid piece.
+// Says what is wrong with the addresses or the size.
 Status PoolCopier::check(const CopyPiece& piece) const {
-  const auto invalid = [](const char* what) { return Status(Code::kInvalidArgument, what); };
+  const auto invalid = [](std::string what) {
+    return Status(Code::kInvalidArgument, std::move(what));
+  };
   if (piece.from == nullptr) return invalid("invalid param, src is NULL");
   if (piece.to == nullptr) return invalid("invalid param, dest is NULL");
   if (piece.bytes == 0) return invalid("invalid param, size is 0");
-  MEMSPAN_PASS(check_end(pool_, "src", piece.from, ends_.from));
-  MEMSPAN_PASS(check_end(pool_, "dest", piece.to, ends_.to));
+  const auto outside = [&](const char* name, const void* pointer) {
+    return invalid(fmt::format("invalid param, {} {} is in neither of the pool's address ranges",
+                               name, pointer));
+  };
+  const auto from = find_place(pool_, piece.from), to = find_place(pool_, piece.to);
+  if (!from && ends_.from == CopyEnd::kPool) return outside("src", piece.from);
+  if (!to && ends_.to == CopyEnd::kPool) return outside("dest", piece.to);
+  if (from || to) return Status::ok();
   return invalid("invalid param, neither src nor dest is in one of the pool's address ranges");
 }
 
 // Waits until both ends can be reached. Holds nothing in the wait: a pool may wait for a release.
 Status PoolCopier::await_ends(const CopyPiece& piece) {
   if (!deadline_) deadline_ = Deadline::after(limit_);
-  from_.release();
-  to_.release();
+  give_a_turn();
   MEMSPAN_PASS(await_end(pool_, "src", piece.from, piece.bytes, *deadline_));
   return await_end(pool_, "dest", piece.to, piece.bytes, *deadline_);
 }
 
 Status PoolCopier::check_reachability(const CopyPiece& piece) {
-  from_.release();
-  to_.release();
-  const std::uint32_t from = rank_of(pool_, piece.from), to = rank_of(pool_, piece.to);
+  MEMSPAN_PASS(check(piece));
+  give_a_turn();
+  const PoolPlace here{.rank = pool_.rank()};
+  const std::uint32_t from = find_place(pool_, piece.from).value_or(here).rank;
+  const std::uint32_t to = find_place(pool_, piece.to).value_or(here).rank;
   if (pool_.check_reachability(from, to).is_ok()) return Status::ok();
   // The tag of a member that has just joined comes with the news of it.
   MEMSPAN_PASS(await_ends(piece));
@@ -259,11 +232,12 @@ Result<PoolCopier::Way> PoolCopier::find_late(const CopyPiece& piece) {
 
 std::optional<PoolPlace> find_place(Pool& pool, const void* pointer) {
   const auto address = reinterpret_cast<std::uint64_t>(pointer);
-  for (const RangeKind kind : {RangeKind::kHost, RangeKind::kDevice}) {
+  for (const RangeKind kind : kRangeKinds) {
     const RankWindows& windows = pool.windows(kind);
-    if (!windows.contains(address)) continue;
-    const std::uint32_t rank = windows.rank_of(address);
-    return PoolPlace{kind, rank, windows.offset_of(address, rank)};
+    const std::uint64_t offset = address - reinterpret_cast<std::uint64_t>(windows.begin_of(0));
+    if (offset < windows.bytes())
+      return PoolPlace{kind, static_cast<std::uint32_t>(offset / windows.stride()),
+                       offset % windows.stride()};
   }
   return std::nullopt;
 }

@@ -126,27 +126,19 @@ class PoolCopier : NotCopyable {
  private:
   // Copies those of a row whose ends are held, or can be without a wait, under one guard.
   template <typename PieceAt>
-  struct HeldRow {
-    PoolCopier& copier;
-    const PieceAt& piece_at;
-    const std::size_t count;
-    volatile std::size_t next;  // read after a fault
-
-    void operator()() {
-      for (std::size_t i = next; i < count; ++i) {
-        if (i + kAhead < count) copier.prefetch(piece_at(i + kAhead));
-        const CopyPiece piece = piece_at(i);
-        if (!copier.may_begin(piece)) return;
-        copier.copy_here_(piece.to, piece.from, piece.bytes);
-        next = i + 1;
-      }
-    }
-  };
-  template <typename PieceAt>
   Status copy_held(std::size_t& next, std::size_t count, const PieceAt& piece_at) {
-    HeldRow<PieceAt> row{*this, piece_at, count, next};
+    volatile std::size_t done = next;  // read after a fault
+    const auto row = [&] {
+      for (std::size_t i = done; i < count; ++i) {
+        if (i + kAhead < count) prefetch(piece_at(i + kAhead));
+        const CopyPiece piece = piece_at(i);
+        if (!may_begin(piece)) return;
+        copy_here_(piece.to, piece.from, piece.bytes);
+        done = i + 1;
+      }
+    };
     const auto fault = run_guarded(row);
-    next = row.next;
+    next = done;
     return fault ? explain(*fault, piece_at(next)) : Status::ok();
   }
 
@@ -164,8 +156,7 @@ class PoolCopier : NotCopyable {
   // Holds both ends of a piece and counts its bytes. False: use copy(), if only to learn why the
   // piece is invalid.
   bool may_begin(const CopyPiece& piece) {
-    if (left_ < piece.bytes || piece.bytes == 0 || pool_.is_restricted() || !hold(piece))
-      return false;
+    if (left_ < piece.bytes || pool_.is_restricted() || !hold(piece)) return false;
     left_ -= piece.bytes;
     return true;
   }
@@ -173,7 +164,6 @@ class PoolCopier : NotCopyable {
   enum class Way { kHere, kByMessages };  // the latter with an end on another host
   Result<Way> find(const CopyPiece& piece);
   Status move_here(const CopyPiece& piece);
-  Status move_guarded(const CopyPiece& piece);
   [[gnu::cold]] Status move_by_device(const CopyPiece& piece) const;
   bool is_of_device(const void* pointer) const;
   Status explain(const CopyFault& fault, const CopyPiece& piece) const;
@@ -182,21 +172,12 @@ class PoolCopier : NotCopyable {
   Status await_ends(const CopyPiece& piece);
   Status check_reachability(const CopyPiece& piece);
   Result<Way> find_late(const CopyPiece& piece);
-  Status copy_in_parts(const CopyPiece& piece);
   [[gnu::cold]] Status copy_remote(const CopyPiece& piece);
-  Status begin(Way way, const CopyPiece& piece);
+  Status begin(const CopyPiece& piece);
   Status settle(Status status);
   Status copy_again();
   Result<CopyPlace> place_of(const void* pointer);
-  bool hold_end(const void* pointer, std::uint64_t bytes, const CopyPlace& place,
-                HeldWindows& held) const;
 
-  // The pieces with an end on another host.
-  struct RemotePieces {
-    RemotePieces(Device& device, const Deadline& deadline) : copies(device, deadline) {}
-    RemoteCopies copies;
-    std::vector<CopyPiece> begun;  // and not settled
-  };
   // The most that are under way at once.
   static constexpr std::size_t kMostBegun = 4096;
 
@@ -210,7 +191,8 @@ class PoolCopier : NotCopyable {
   std::uint64_t left_;
   HeldWindows from_;
   HeldWindows to_;
-  std::unique_ptr<RemotePieces> remote_;  // once there was such a piece; ends before what is held
+  std::vector<CopyPiece> begun_;  // the pieces with an end on another host that are not settled
+  std::unique_ptr<RemoteCopies> remote_;  // once there was such a piece; ends before what is held
 };
 
 }  // namespace memspan

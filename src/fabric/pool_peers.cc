@@ -3,8 +3,7 @@
 // links, and waiting for them.
 #include <fmt/ranges.h>
 
-#include <charconv>
-
+#include "core/environment.h"
 #include "core/interrupt.h"
 #include "fabric/pool.h"
 
@@ -19,12 +18,11 @@ constexpr auto kStoreLook = std::chrono::milliseconds(200);
 // ---- membership events
 
 void Pool::on_membership_event(const StoreChange& change) {
-  const std::string_view name = std::string_view(change.key).substr(members_prefix().size());
-  std::uint32_t rank = options_.ranks;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), rank);
-  if (error != std::errc() || end != name.data() + name.size() || rank >= options_.ranks ||
-      rank == options_.rank)
-    return;
+  const auto name = std::string_view(change.key).substr(members_prefix().size());
+  const auto parsed = parse_integer("a member's rank", name, 0, std::int64_t{options_.ranks} - 1);
+  if (!parsed.is_ok()) return;
+  const auto rank = static_cast<std::uint32_t>(*parsed);
+  if (rank == options_.rank) return;
   if (change.event == StoreEvent::kSet)
     on_peer_joined(rank, change.value);
   else
@@ -32,11 +30,11 @@ void Pool::on_membership_event(const StoreChange& change) {
 }
 
 void Pool::on_peer_joined(std::uint32_t rank, const std::string& text) {
-  const auto record = Record::decode(text);
-  if (!record) return;
+  auto record = decode_record<Record>(text, "member");
+  if (!record.is_ok()) return;
   {
     MutexLock lock(mutex_);
-    if (peers_[rank].generation == record->generation || peers_[rank].next == text) return;
+    if (peers_[rank].record.generation == record->generation || peers_[rank].next == text) return;
   }
   on_peer_left(rank);  // an earlier one, whose end we have not heard of yet
   MutexLock lock(mutex_);
@@ -48,19 +46,20 @@ void Pool::on_peer_joined(std::uint32_t rank, const std::string& text) {
     peer.next = text;
     return;
   }
-  peer.generation = record->generation;
-  peer.bytes = record->bytes;
-  peer.tag = record->tag;
+  peer.record = std::move(record).value();
   ++peer.events;
-  if (record->tag != options_.tags.tag) is_restricted_.store(true, std::memory_order_release);
+  if (peer.record.tag != options_.tags.tag) is_restricted_.store(true, std::memory_order_release);
   peer.stage = Peer::Stage::kFetching;
-  peer.who = record->who;
-  const auto transport = member_->choose_transport(record->who, {"mapped", "message"});
+  const auto transport = member_->choose_transport(peer.record.who, {"mapped", "message"});
   if (!transport.is_ok()) {
     peer.stage = Peer::Stage::kFailed;
     peer.why = transport.status().annotate(fmt::format("rank {}", rank));
   } else if (*transport == "mapped") {
-    fetch(rank, *record);
+    peer.fetch = member_->broker().fetch(
+        peer.record.broker_address, published_name(rank),
+        [this, rank, events = peer.events](Result<FetchedDescriptors> answer) {
+          on_fetched(rank, events, std::move(answer));
+        });
   } else {
     peer.stage = Peer::Stage::kRemote;
     is_spread_.store(true, std::memory_order_release);
@@ -68,28 +67,27 @@ void Pool::on_peer_joined(std::uint32_t rank, const std::string& text) {
   changed_.notify_all();
 }
 
-void Pool::on_fetched(std::uint32_t rank, std::uint64_t attempt, const Record& record,
-                      Result<FetchedDescriptors> answer) {
+void Pool::on_fetched(std::uint32_t rank, std::uint64_t events, Result<FetchedDescriptors> answer) {
   std::vector<RankWindows*> unused;
   {
     MutexLock lock(mutex_);
     Peer& peer = peers_[rank];
-    if (peer.asked != attempt) return;
+    if (peer.events != events) return;
     // If the broker is closed, or no longer offers the memory, the member ends or leaves.
-    Status status = answer.is_ok() ? map_contributions(rank, record, std::move(answer).value())
+    Status status = answer.is_ok() ? map_contributions(rank, std::move(answer).value())
                                    : Status(Code::kPeerLost, answer.status().message());
     peer.stage = status.is_ok() ? Peer::Stage::kMapped : Peer::Stage::kFailed;
     if (!status.is_ok()) unused = retire(rank);
     const bool is_gone = status.code() == Code::kPeerLost;
-    peer.why = status.annotate(fmt::format("rank {}, process {}{}", rank, record.who.process,
+    peer.why = status.annotate(fmt::format("rank {}, process {}{}", rank, peer.record.who.process,
                                            is_gone ? ", is not in the pool (any more)" : ""));
     changed_.notify_all();
   }
   unmap(unused, rank);
 }
 
-Status Pool::map_contributions(std::uint32_t rank, const Record& record,
-                               FetchedDescriptors answer) {
+Status Pool::map_contributions(std::uint32_t rank, FetchedDescriptors answer) {
+  const Record& record = peers_[rank].record;
   auto descriptor = answer.descriptors.begin();
   if (descriptor == answer.descriptors.end())
     return {Code::kInternal, "it offers something else than it said"};
@@ -124,7 +122,7 @@ void Pool::on_peer_left(std::uint32_t rank) {
     Peer& peer = peers_[rank];
     mappers_.admit(rank, MapperTable::kEnded);
     if (peer.stage == Peer::Stage::kAbsent && peer.next.empty()) return;
-    if (peer.stage == Peer::Stage::kRemote && join_ != 0) remote = peer.who;
+    if (peer.stage == Peer::Stage::kRemote && join_ != 0) remote = std::move(peer.record.who);
     fetch = std::exchange(peer.fetch, 0);
     unused = retire(rank);
     peer = {
@@ -166,7 +164,7 @@ Result<std::uint64_t> Pool::await(std::uint32_t rank, RangeKind kind, Deadline d
     const bool is_admitted =
         peer.stage == Peer::Stage::kRemote ||
         (peer.stage == Peer::Stage::kMapped && peer.mappers->admitted(options_.rank) == join_);
-    if (is_admitted) return peer.bytes[index_of(kind)];
+    if (is_admitted) return peer.record.bytes[index_of(kind)];
     if (peer.stage == Peer::Stage::kFailed) return peer.why;
     if (peer.stage == Peer::Stage::kMapped) {
       MEMSPAN_PASS(await_admission(rank, deadline));
@@ -182,7 +180,7 @@ Result<std::uint64_t> Pool::await(std::uint32_t rank, RangeKind kind, Deadline d
 Result<std::shared_ptr<const RemoteWindow>> Pool::remote_window(std::uint32_t rank, RangeKind kind,
                                                                 Deadline deadline) {
   using Window = std::shared_ptr<const RemoteWindow>;
-  Peer peer;
+  Record record;
   {
     MutexLock connecting(connecting_);
     {
@@ -190,50 +188,48 @@ Result<std::shared_ptr<const RemoteWindow>> Pool::remote_window(std::uint32_t ra
       if (peers_[rank].stage != Peer::Stage::kRemote) return Window();
       const Window& known = peers_[rank].windows[index_of(kind)];
       if (known != nullptr && !known->peer->is_lost()) return known;
-      peer.generation = peers_[rank].generation;
-      peer.who = peers_[rank].who;
+      record = peers_[rank].record;
     }
-    auto windows = connect(rank, peer, deadline);
+    auto windows = connect(rank, record, deadline);
     if (windows.is_ok()) {
       MutexLock lock(mutex_);
-      if (peers_[rank].generation == peer.generation) peers_[rank].windows = *windows;
+      if (peers_[rank].record.generation == record.generation) peers_[rank].windows = *windows;
       Window window = (*windows)[index_of(kind)];
       if (window != nullptr) return window;
       return Status(Code::kInternal, fmt::format("rank {} gave no memory of that kind", rank));
     }
     if (windows.code() != Code::kStale) return windows.status();
   }
-  MEMSPAN_PASS(await_rejoin(rank, peer.generation, deadline));
+  MEMSPAN_PASS(await_rejoin(rank, record.generation, deadline));
   return Window();
 }
 
-Result<Pool::RemoteWindows> Pool::connect(std::uint32_t rank, const Peer& peer,
+Result<Pool::RemoteWindows> Pool::connect(std::uint32_t rank, const Record& record,
                                           const Deadline& deadline) {
-  ByteWriter request;
-  request.u64(peer.generation);
   const auto check_presence = [&](const Deadline& until) {
-    return check_record(rank, peer.generation, until);
+    return check_record(rank, record.generation, until);
   };
   std::shared_ptr<RemotePeer> remote;
   auto answer = Result<std::string>(Status(Code::kPeerLost, "not tried"));
   // Twice: the way back of an answer may be cut together with an earlier link.
   for (int tries = 0; tries < 2 && answer.code() == Code::kPeerLost; ++tries) {
-    MEMSPAN_TRY_ASSIGN(remote, member_->remote_peer(peer.who, check_presence, deadline),
+    MEMSPAN_TRY_ASSIGN(remote, member_->remote_peer(record.who, check_presence, deadline),
                        fmt::format("rank {}", rank));
-    answer = remote->call(published_name(rank), request.bytes(), deadline);
+    answer = remote->call(published_name(rank), encode_record(record.generation), deadline);
   }
   // It has left, and offers no windows or those of a later join.
   if (answer.code() == Code::kNotFound) return Status(Code::kStale, answer.status().message());
   if (!answer.is_ok()) return answer.status().annotate(fmt::format("rank {}", rank));
-  ByteReader reader(*answer);
+  FieldReader reader(*answer);
   RemoteWindows windows;
   for (auto& window : windows) {
-    const std::string_view text = reader.text();
+    std::string text;
+    reader(text);
     if (text.empty()) continue;
     MEMSPAN_PASS_ASSIGN(auto region, RemoteRegion::decode(text));
     window = std::make_shared<const RemoteWindow>(
-        RemoteWindow{remote, std::move(region), rank, peer.generation,
-                     fmt::format("rank {}, {}", rank, peer.who.name())});
+        RemoteWindow{remote, std::move(region), rank, record.generation,
+                     fmt::format("rank {}, {}", rank, record.who.name())});
   }
   if (!reader.is_finished())
     return Status(Code::kInternal, "a description of windows is malformed");
@@ -242,13 +238,11 @@ Result<Pool::RemoteWindows> Pool::connect(std::uint32_t rank, const Peer& peer,
 
 // Runs on a thread that takes messages, so it does not wait for another process.
 Result<std::string> Pool::describe_windows(std::string_view request) {
-  ByteReader reader(request);
-  const std::uint64_t generation = reader.u64();
   MutexLock lock(exposing_);
-  if (!reader.is_finished() || generation == 0 || generation != generation_)
+  if (generation_ == 0 || request != encode_record(generation_))
     return Status(Code::kStale, "this rank has left the pool since");
   MEMSPAN_PASS_ASSIGN(auto access, member_->remote_access());
-  ByteWriter writer;
+  FieldWriter writer;
   for (const RangeKind kind : kRangeKinds) {
     auto& region = exposed_[index_of(kind)];
     if (region == nullptr && contribution(kind).bytes > 0) {
@@ -256,7 +250,7 @@ Result<std::string> Pool::describe_windows(std::string_view request) {
           region, access->expose(windows(kind).begin_of(options_.rank), contribution(kind).bytes,
                                  kind == RangeKind::kHost ? host_device() : device()));
     }
-    writer.text(region == nullptr ? std::string() : region->describe().encode());
+    writer(region == nullptr ? std::string() : region->describe().encode());
   }
   return writer.take();
 }
@@ -270,7 +264,7 @@ Status Pool::gone(std::uint32_t rank) {
 // on the same connection, so a different record means that the events are on their way.
 Status Pool::await_event(std::uint32_t rank, const Deadline& deadline) {
   const std::uint64_t events = peers_[rank].events;
-  const std::uint64_t known = peers_[rank].generation;
+  const std::uint64_t known = peers_[rank].record.generation;
   mutex_.unlock();
   Status record = check_record(rank, known, deadline);
   mutex_.lock();
@@ -319,7 +313,7 @@ Status Pool::await_admission(std::uint32_t rank, const Deadline& deadline) {
 Status Pool::check_reachability(std::uint32_t from, std::uint32_t to) {
   MutexLock lock(mutex_);
   const auto tag_of = [&](std::uint32_t rank) MEMSPAN_REQUIRES(mutex_) {
-    return rank == options_.rank ? options_.tags.tag : peers_[rank].tag;
+    return rank == options_.rank ? options_.tags.tag : peers_[rank].record.tag;
   };
   const std::string one = tag_of(from), other = tag_of(to);
   if (options_.tags.allows(one, other)) return Status::ok();

@@ -5,13 +5,14 @@
 #include <span>
 #include <utility>
 
-#include "core/bytes.h"
 #include "core/interrupt.h"
+#include "store/fields.h"
 
 namespace memspan {
 namespace {
 
-enum class MessageKind : std::uint64_t { kRequest = 1, kReply = 2 };
+// Kinds of messages.
+constexpr std::uint64_t kRequest = 1, kReply = 2;
 
 std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
@@ -24,13 +25,6 @@ struct RemoteAccess::Call {
   std::optional<Result<std::string>> answer = {};
 };
 
-Result<std::string> RemotePeer::call(std::string_view service, std::string_view request,
-                                     Deadline deadline) {
-  auto answer = access_.call(*this, service, request, deadline);
-  if (answer.code() == Code::kPeerLost) mark_lost();
-  return answer;
-}
-
 Result<std::unique_ptr<RemoteAccess>> RemoteAccess::create(Services& services,
                                                            const MemberIdentity& self,
                                                            const CarrierOptions& carrier) {
@@ -42,14 +36,16 @@ Result<std::unique_ptr<RemoteAccess>> RemoteAccess::create(Services& services,
                          .name = self.name(),
                          .faults = std::move(faults),
                          .silence_limit = carrier.silence_limit};
-  RemoteAccess& access = *made;
-  options.handlers.on_message = [&access](int peer, const MessageTag& tag, const Buffer& bytes) {
-    access.on_message(peer, tag.kind, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  options.handlers.on_message = [&access = *made](int peer, const MessageTag& tag,
+                                                  const Buffer& bytes) {
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (tag.kind == kRequest) access.on_request(peer, text);
+    if (tag.kind == kReply) access.on_reply(text);
   };
-  options.handlers.on_peer_lost = [&access](int peer, const Status& why) {
+  options.handlers.on_peer_lost = [&access = *made](int peer, const Status& why) {
     access.on_peer_lost(peer, why);
   };
-  options.handlers.on_peer_left = [&access](int peer) {
+  options.handlers.on_peer_left = [&access = *made](int peer) {
     access.on_peer_lost(peer, Status(Code::kPeerLost, "it has left"));
   };
   MEMSPAN_TRY_ASSIGN(made->transport_, MessageTransport::make(std::move(options)),
@@ -69,36 +65,29 @@ Result<std::shared_ptr<RemotePeer>> RemoteAccess::connect(const MemberIdentity& 
   return made;
 }
 
-Result<std::string> RemoteAccess::call(const RemotePeer& peer, std::string_view service,
-                                       std::string_view request, const Deadline& deadline) {
-  const auto call = std::make_shared<Call>(Call{peer});
+Result<std::string> RemotePeer::call(std::string_view service, std::string_view request,
+                                     Deadline deadline) {
+  const auto call = std::make_shared<RemoteAccess::Call>(RemoteAccess::Call{*this});
   std::uint64_t number = 0;
   {
-    MutexLock lock(mutex_);
-    number = ++last_call_;
-    calls_[number] = call;
+    MutexLock lock(access_.mutex_);
+    number = ++access_.last_call_;
+    access_.calls_[number] = call;
   }
-  ByteWriter writer;
-  writer.u64(number);
-  writer.text(service);
-  writer.text(request);
-  Status status = peer.link().send({static_cast<std::uint64_t>(MessageKind::kRequest)},
-                                   bytes_of(writer.bytes()), deadline);
-  MutexLock lock(mutex_);
+  FieldWriter writer;
+  writer(number, service, request);
+  Status status = link_->send({kRequest}, bytes_of(writer.take()), deadline);
+  MutexLock lock(access_.mutex_);
   while (status.is_ok() && !call->answer)
-    if (!wait_interruptibly(changed_, mutex_, deadline) && !call->answer)
-      status = end_of_wait(fmt::format("{} did not answer in time", peer.name()));
-  calls_.erase(number);
+    if (!wait_interruptibly(access_.changed_, access_.mutex_, deadline) && !call->answer)
+      status = end_of_wait(fmt::format("{} did not answer in time", name_));
+  access_.calls_.erase(number);
   if (status.is_ok()) status = call->answer->status();
-  if (status.code() == Code::kPeerLost && peer.has_left())
-    return Status(Code::kNotFound, fmt::format("{} has left", peer.name()));
+  if (status.code() == Code::kPeerLost && has_left())
+    return Status(Code::kNotFound, fmt::format("{} has left", name_));
+  if (status.code() == Code::kPeerLost) mark_lost();
   if (!status.is_ok()) return status;
   return std::move(*call->answer);
-}
-
-void RemoteAccess::on_message(int peer, std::uint64_t kind, std::string_view bytes) {
-  if (kind == static_cast<std::uint64_t>(MessageKind::kRequest)) on_request(peer, bytes);
-  if (kind == static_cast<std::uint64_t>(MessageKind::kReply)) on_reply(bytes);
 }
 
 // Drops the lost links, so that the next call makes a new one, and ends the calls that wait for
@@ -117,14 +106,14 @@ void RemoteAccess::on_peer_lost(int peer, const Status& why) {
 
 // Drops bytes that are not a request.
 void RemoteAccess::on_request(int peer, std::string_view bytes) {
-  ByteReader reader(bytes);
-  const std::uint64_t number = reader.u64();
-  const std::string service(reader.text());
-  const std::string body(reader.text());
+  FieldReader reader(bytes);
+  std::uint64_t number = 0;
+  std::string service, body;
+  reader(number, service, body);
   if (!reader.is_finished()) return;
   {
     MutexLock lock(mutex_);
-    if (is_closed_) return;
+    if (is_ending_) return;
     ++answering_;
   }
   reply(peer, number, services_.answer(service, body));
@@ -134,21 +123,19 @@ void RemoteAccess::on_request(int peer, std::string_view bytes) {
 
 // A caller that is gone needs no answer.
 void RemoteAccess::reply(int peer, std::uint64_t number, const Result<std::string>& answer) {
-  ByteWriter writer;
-  writer.u64(number);
-  writer.u8(static_cast<std::uint8_t>(answer.code()));
-  writer.text(answer.is_ok() ? *answer : answer.status().message());
-  const Status sent = transport_->post_back(peer, {static_cast<std::uint64_t>(MessageKind::kReply)},
-                                            bytes_of(writer.bytes()));
+  FieldWriter writer;
+  writer(number, answer.code(), answer.is_ok() ? *answer : answer.status().message());
+  const Status sent = transport_->post_back(peer, {kReply}, bytes_of(writer.take()));
   if (sent.code() == Code::kInvalidArgument) reply(peer, number, sent);  // too long
 }
 
 void RemoteAccess::on_reply(std::string_view bytes) {
-  ByteReader reader(bytes);
-  const std::uint64_t number = reader.u64();
-  const auto code = static_cast<Code>(reader.u8());
-  std::string text(reader.text());
-  if (!reader.is_finished() || code > Code::kInternal) return;
+  FieldReader reader(bytes);
+  std::uint64_t number = 0;
+  Code code = Code::kOk;
+  std::string text;
+  reader(number, code, text);
+  if (!reader.is_finished()) return;
   MutexLock lock(mutex_);
   const auto found = calls_.find(number);
   if (found == calls_.end() || found->second->answer) return;  // given up, or over

@@ -36,6 +36,9 @@ struct MemberIdentity {
 
   // For messages.
   std::string name() const { return fmt::format("process {} on host {}", process, host.name); }
+  static void fields(auto& codec, auto& self) {
+    codec(self.session, self.process, self.host.id, self.host.name);
+  }
   bool operator==(const MemberIdentity&) const = default;
 };
 
@@ -115,9 +118,8 @@ class RemoteAccess {
   ~RemoteAccess() {
     {
       MutexLock lock(mutex_);
-      is_closed_ = true;
-      while (answering_ != 0) changed_.wait_until(mutex_, Deadline::never());
       is_ending_ = true;
+      while (answering_ != 0) changed_.wait_until(mutex_, Deadline::never());
     }
     transport_.reset();
   }
@@ -160,18 +162,14 @@ class RemoteAccess {
     auto peer = found == by_session_.end() ? nullptr : found->second.lock();
     return peer != nullptr && !peer->is_lost() ? peer : nullptr;
   }
-  void on_message(int peer, std::uint64_t kind, std::string_view bytes);
   void on_request(int peer, std::string_view bytes);
   void on_peer_lost(int peer, const Status& why) MEMSPAN_EXCLUDES(mutex_);
   void reply(int peer, std::uint64_t number, const Result<std::string>& answer);
   void on_reply(std::string_view bytes) MEMSPAN_EXCLUDES(mutex_);
-  Result<std::string> call(const RemotePeer& peer, std::string_view service,
-                           std::string_view request, const Deadline& deadline)
-      MEMSPAN_EXCLUDES(mutex_);
 
   Services& services_;
   Mutex mutex_;
-  bool is_closed_ MEMSPAN_GUARDED_BY(mutex_) = false;  // to requests; those before are answered
+  // No link is made any more, and no request is answered, except for those in progress.
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
   int answering_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // requests
   ConditionVariable changed_;

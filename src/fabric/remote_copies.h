@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <list>
 #include <span>
 
 #include "device/host/guarded_copy.h"
@@ -23,6 +24,7 @@ struct CopyPlace {
   std::shared_ptr<const RemoteWindow> remote;  // else
   std::uint64_t offset = 0;                    // in the remote window
   bool is_device = false;                      // `mapped` is for the device's copies only
+  bool is_of_peer = false;                     // `mapped` is another rank's memory
 
   RemotePlace at(std::uint64_t byte) const { return {remote->region, offset + byte}; }
 };
@@ -56,15 +58,13 @@ class RemoteCopies {
       return get(route_to(from.remote), from, to.mapped, bytes);
     if (from.remote != nullptr || from.is_device) return relay(from, to, bytes);
     MEMSPAN_PASS(check_local(from.mapped, bytes, MemoryAccess::kRead));
-    Route& route = route_to(to.remote);
-    return result_of(route, route.link().put(route.until(deadline_), to.at(0), from.mapped, bytes));
+    return write(to, 0, {from.mapped, bytes});
   }
-  // Waits until all copies are done and returns their first failure.
-  Status settle() {
-    Status first;
-    for (const auto& route : routes_) {
-      Status status = flush_gets(*route);
-      if (status.is_ok()) status = result_of(*route, route->until(deadline_).quiet());
+  // Waits until all copies are done. Returns their first failure if `first` is ok.
+  Status settle(Status first = {}) {
+    for (Route& route : routes_) {
+      Status status = flush_gets(route);
+      if (status.is_ok()) status = result_of(route, route.until(deadline_).quiet());
       if (first.is_ok()) first = std::move(status);
     }
     routes_.clear();
@@ -77,15 +77,16 @@ class RemoteCopies {
  private:
   // The copies under way with one window's owner.
   struct Route {
-    std::shared_ptr<const RemoteWindow> window;
-    std::unique_ptr<OperationContext> context;
+    explicit Route(std::shared_ptr<const RemoteWindow> to) : window(std::move(to)) {}
+    const std::shared_ptr<const RemoteWindow> window;
+    OperationContext context = {};
     std::vector<MovePiece> gets;  // not asked for yet
     std::uint64_t bytes = 0;      // of those
     Link& link() const { return window->peer->link(); }
     // For one call of the link.
-    OperationContext& until(const Deadline& deadline) const {
-      context->set_limit(deadline.remaining());
-      return *context;
+    OperationContext& until(const Deadline& deadline) {
+      context.set_limit(deadline.remaining());
+      return context;
     }
   };
   static Status check_local(std::byte* begin, std::uint64_t bytes, MemoryAccess access) {
@@ -93,10 +94,9 @@ class RemoteCopies {
     return fault ? local_fault(*fault, access == MemoryAccess::kRead) : Status::ok();
   }
   Route& route_to(const std::shared_ptr<const RemoteWindow>& window) {
-    for (const auto& route : routes_)
-      if (route->window == window) return *route;
-    return *routes_.emplace_back(
-        std::make_unique<Route>(Route{window, std::make_unique<OperationContext>(), {}}));
+    for (Route& route : routes_)
+      if (route.window == window) return route;
+    return routes_.emplace_back(window);
   }
   // Gets are collected, so that many are under way at once. A get that has ended writes no more.
   Status get(Route& route, const CopyPlace& from, std::byte* to, std::uint64_t bytes) {
@@ -159,7 +159,7 @@ class RemoteCopies {
 
   Device& device_;
   const Deadline deadline_;
-  std::vector<std::unique_ptr<Route>> routes_;
+  std::list<Route> routes_;
   std::shared_ptr<const RemoteWindow> retracted_;
 };
 

@@ -5,9 +5,11 @@
 #include <thread>
 
 #include "core/agreement.h"
+#include "core/check.h"
 #include "core/environment.h"
 #include "core/interrupt.h"
 #include "fabric/space_memory.h"
+#include "store/fields.h"
 
 namespace memspan {
 namespace {
@@ -25,37 +27,13 @@ struct Introduction {
   Host host;
   std::string broker_address;
 
-  std::string encode() const {
-    ByteWriter writer;
-    writer.u64(bytes);
-    writer.text(device);
-    writer.text(host.id);
-    writer.text(host.name);
-    writer.text(broker_address);
-    return writer.take();
-  }
-  static Result<Introduction> decode(std::string_view text) {
-    ByteReader reader(text);
-    Introduction read;
-    read.bytes = reader.u64();
-    read.device = reader.text();
-    read.host.id = reader.text();
-    read.host.name = reader.text();
-    read.broker_address = reader.text();
-    if (!reader.is_finished())
-      return Status(Code::kInvalidArgument, "what a member says of itself is malformed");
-    return read;
+  static void fields(auto& codec, auto& self) {
+    codec(self.bytes, self.device, self.host.id, self.host.name, self.broker_address);
   }
 };
 
 Status check(const SpaceOptions& options) {
-  if (options.ranks == 0 || options.rank >= options.ranks)
-    return {Code::kInvalidArgument, fmt::format("the space is of {} ranks, and this is rank {}",
-                                                options.ranks, options.rank)};
-  if (options.bytes > kMostSpaceBytes)
-    return {Code::kInvalidArgument,
-            fmt::format("symmetric size exceeded: {} bytes, allowed are up to {}", options.bytes,
-                        kMostSpaceBytes)};
+  MEMSPAN_CHECK(options.rank < options.ranks && options.bytes <= kMostSpaceBytes);
   if (!options.device->is_host() && options.bytes % kDeviceGranularity != 0)
     return {Code::kInvalidArgument,
             fmt::format("the symmetric size is {} bytes; memory of {} is given in multiples of {}",
@@ -74,35 +52,34 @@ Status check(const SpaceOptions& options) {
 // time.
 class Space::Waiting {
  public:
-  enum class Kind { kAll, kSome };
-  Waiting(Space& space, Kind kind, std::string name, const Deadline& deadline)
-      : space_(space), kind_(kind), name_(std::move(name)) {
+  Waiting(Space& space, std::string name, const Deadline& deadline)
+      : space_(space), name_(std::move(name)), is_of_all_(name_ == space.group_name_) {
     MutexLock lock(space_.mutex_);
-    while (kind_ == Kind::kAll && space_.is_in_collective_ && !space_.is_closed_)
-      if (!wait_interruptibly(space_.changed_, space_.mutex_, deadline)) break;
-    while (space_.forgotten_name_ == name_)
+    const auto obstacle = [this]() MEMSPAN_REQUIRES(space_.mutex_) -> const char* {
+      if (is_of_all_ && space_.is_in_collective_)
+        return "timeout: another thread of this process is in a collective of the space";
+      return space_.forgotten_name_ == name_ ? "timeout: the store does not answer" : nullptr;
+    };
+    while (!space_.is_closed_ && obstacle() != nullptr)
       if (!wait_interruptibly(space_.changed_, space_.mutex_, deadline)) break;
     if (space_.is_closed_) {
       status_ = {Code::kUnavailable, "the space is being destroyed"};
-    } else if (kind_ == Kind::kAll && space_.is_in_collective_) {
-      status_ =
-          end_of_wait("timeout: another thread of this process is in a collective of the space");
-    } else if (space_.forgotten_name_ == name_) {
-      status_ = end_of_wait("timeout: the store does not answer");
+    } else if (const char* const why = obstacle(); why != nullptr) {
+      status_ = end_of_wait(why);
     } else {
       auto& names = space_.gathered_names_;
-      if (kind_ == Kind::kSome && std::find(names.begin(), names.end(), name_) == names.end())
+      if (!is_of_all_ && std::find(names.begin(), names.end(), name_) == names.end())
         names.push_back(name_);
       space_.waits_.insert(name_);  // what follows needs no memory
       is_in_ = true;
-      if (kind_ == Kind::kAll) space_.is_in_collective_ = true;
+      if (is_of_all_) space_.is_in_collective_ = true;
     }
   }
   ~Waiting() {
     if (!is_in_) return;
     MutexLock lock(space_.mutex_);
     space_.waits_.erase(space_.waits_.find(name_));
-    if (kind_ == Kind::kAll) space_.is_in_collective_ = false;
+    if (is_of_all_) space_.is_in_collective_ = false;
     space_.changed_.notify_all();
   }
   Waiting(const Waiting&) = delete;
@@ -112,8 +89,8 @@ class Space::Waiting {
 
  private:
   Space& space_;
-  const Kind kind_;
   const std::string name_;
+  const bool is_of_all_;  // whether all ranks take part
   Status status_;
   bool is_in_ = false;
 };
@@ -140,7 +117,6 @@ std::byte* Space::base() const {
 
 Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member, SpaceOptions options,
                                              Deadline deadline) {
-  if (options.device == nullptr) options.device = &host_device();
   MEMSPAN_PASS(check(options));
   const Introduction mine{.bytes = options.bytes,
                           .device = std::string(options.device->name()),
@@ -148,7 +124,7 @@ Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member, Spa
                           .broker_address = member->broker().address()};
   MEMSPAN_PASS_ASSIGN(auto created,
                       create_group(member->store(), options.name, static_cast<int>(options.rank),
-                                   static_cast<int>(options.ranks), mine.encode(), deadline));
+                                   static_cast<int>(options.ranks), encode_record(mine), deadline));
   std::unique_ptr<Space> space(new Space(std::move(member), std::move(options), created));
   MEMSPAN_PASS(space->read_parts(created.contributions));
   MEMSPAN_PASS(space->agree(space->memory_->prepare(deadline), deadline));
@@ -160,8 +136,9 @@ Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member, Spa
 // All members come to the same result.
 Status Space::read_parts(const std::vector<std::string>& parts) {
   std::vector<Introduction> members;
+  std::vector<std::string> broker_addresses;
   for (const std::string& part : parts) {
-    MEMSPAN_TRY_ASSIGN(members.emplace_back(), Introduction::decode(part),
+    MEMSPAN_TRY_ASSIGN(members.emplace_back(), decode_record<Introduction>(part, "introduction"),
                        "exchanging what each contributes");
     if (members.back().bytes != members.front().bytes)
       return {Code::kInvalidArgument,
@@ -171,14 +148,11 @@ Status Space::read_parts(const std::vector<std::string>& parts) {
       return {Code::kInvalidArgument,
               fmt::format("the devices of the parts differ: rank {} says {}, rank 0 said {}",
                           members.size() - 1, members.back().device, members.front().device)};
+    is_near_.push_back(members.size() - 1 == options_.rank ||
+                       (members.back().host == member_->host() && member_->may_map()));
+    broker_addresses.push_back(members.back().broker_address);
   }
-  for (std::size_t rank = 0; rank < members.size(); ++rank)
-    is_near_.push_back(rank == options_.rank ||
-                       (members[rank].host == member_->host() && member_->may_map()));
-  std::vector<std::string> broker_addresses;
-  for (const Introduction& member : members) broker_addresses.push_back(member.broker_address);
-  memory_ = std::make_unique<SpaceMemory>(member_, options_, group_name_, is_near_,
-                                          std::move(broker_addresses));
+  memory_ = std::make_unique<SpaceMemory>(*this, std::move(broker_addresses));
   return Status::ok();
 }
 
@@ -189,7 +163,7 @@ Status Space::agree(const Status& mine, const Deadline& deadline) {
 }
 
 Result<std::vector<std::string>> Space::all_gather(std::string_view mine, Deadline deadline) {
-  const Waiting waiting(*this, Waiting::Kind::kAll, group_name_, deadline);
+  const Waiting waiting(*this, group_name_, deadline);
   if (!waiting.status().is_ok()) return waiting.status();
   return group_.allgather(mine, deadline);
 }
@@ -198,7 +172,7 @@ Result<std::vector<std::string>> Space::all_gather_some(std::string_view key, st
                                                         std::uint32_t size, std::string_view mine,
                                                         Deadline deadline) {
   const std::string name = fmt::format("{}/sub/{}", group_name_, key);
-  const Waiting waiting(*this, Waiting::Kind::kSome, name, deadline);
+  const Waiting waiting(*this, name, deadline);
   if (!waiting.status().is_ok()) return waiting.status();
   auto all = allgather(member_->store(), name, static_cast<int>(rank), static_cast<int>(size), mine,
                        deadline, alive_key_);
@@ -238,9 +212,16 @@ void Space::close() {
       gathered_names_.clear();
     }
     member_->tell_end([&](const Deadline& until) {
+      KeyValueStore& store = member_->store();
       Status first;
-      for (const std::string& name : names)
-        if (Status left = leave(name, until); first.is_ok()) first = std::move(left);
+      for (const std::string& name : names) {
+        // Not by group_, which may be in use.
+        Status left = name == group_name_ ? StoreGroup(store, name, static_cast<int>(options_.rank),
+                                                       static_cast<int>(options_.ranks))
+                                                .leave(until)
+                                          : leave_allgather(store, name, until);
+        if (first.is_ok()) first = std::move(left);
+      }
       return first;
     });
     MutexLock lock(mutex_);
@@ -272,13 +253,10 @@ Status ExitNotice::listen(Call call, Deadline deadline) {
       call(static_cast<int>(*status));
     }
   };
-  MEMSPAN_TRY_ASSIGN(watch_,
-                     member_->store().watch(
-                         key_,
-                         [hear](const StoreChange& change) {
-                           if (change.event == StoreEvent::kSet) hear(change.value);
-                         },
-                         deadline),
+  const auto on_change = [hear](const StoreChange& change) {
+    if (change.event == StoreEvent::kSet) hear(change.value);
+  };
+  MEMSPAN_TRY_ASSIGN(watch_, member_->store().watch(key_, on_change, deadline),
                      "listening for the exit");
   if (auto before = member_->store().get_now(key_, deadline); before.is_ok()) hear(*before);
   return Status::ok();
@@ -302,11 +280,8 @@ Result<std::uint32_t> SharedNumbers::take(std::uint32_t limit, Deadline deadline
     while (number < limit && taken.contains(key_of(number))) ++number;
     if (number == limit)
       return Status(Code::kUnavailable, fmt::format("all {} numbers are taken", limit));
-    std::string mark;  // of this attempt only
-    {
-      MutexLock lock(mutex_);
-      mark = fmt::format("{}.{}", store.lease(), ++attempts_);
-    }
+    // Of this attempt only.
+    const std::string mark = fmt::format("{}.{}", store.lease(), ++attempts_);
     MEMSPAN_TRY_ASSIGN(std::string now,
                        store.compare_and_swap(key_of(number), "", mark, deadline, KeyLife::kLease),
                        "taking a number");

@@ -75,7 +75,7 @@ class SharedNumbers {
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
   const std::string prefix_;
   Mutex mutex_;
-  std::uint64_t attempts_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  std::atomic<std::uint64_t> attempts_{0};
   std::set<std::uint32_t> mine_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
@@ -87,7 +87,7 @@ struct SpaceOptions {
   std::uint32_t rank = 0;
   std::uint32_t ranks = 1;
   std::uint64_t bytes = 0;   // of each part, up to kMostSpaceBytes
-  Device* device = nullptr;  // whose memory it is of; null: the host
+  Device* device = nullptr;  // whose memory it is of; not null
 };
 
 // Thread-safe. Collectives of all ranks that threads of this process call at the same time happen
@@ -124,35 +124,28 @@ class Space {
   // At most kMostContextBytes of user data for kernels that run with this space.
   void set_context(std::span<const std::byte> bytes) MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    if (context_ == nullptr) context_ = std::make_unique<std::byte[]>(kMostContextBytes);
-    std::copy(bytes.begin(), bytes.end(), context_.get());
-    context_bytes_ = bytes.size();
+    context_.reserve(kMostContextBytes);  // they stay in place
+    context_.assign(bytes.begin(), bytes.end());
   }
   // Empty until it is set. The bytes stay in place as long as the space. Setting it again changes
   // them in place, unprotected against readers.
-  std::span<std::byte> context() const MEMSPAN_EXCLUDES(mutex_) {
+  std::span<std::byte> context() MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    return {context_.get(), context_bytes_};
+    return context_;
   }
   // Copies as many bytes as fit, and returns how many the context has.
   std::size_t read_context(std::span<std::byte> into) const MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    std::copy_n(context_.get(), std::min(into.size(), context_bytes_), into.begin());
-    return context_bytes_;
+    std::copy_n(context_.begin(), std::min(into.size(), context_.size()), into.begin());
+    return context_.size();
   }
 
  private:
+  friend class SpaceMemory;  // a part of it
   class Waiting;
   Space(std::shared_ptr<Member> member, SpaceOptions options, CreatedGroup group);
   Status read_parts(const std::vector<std::string>& parts);
   Status agree(const Status& mine, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
-  // Ends the waits at the store under that name. Does not touch group_, which may be in use.
-  Status leave(const std::string& name, const Deadline& deadline) {
-    if (name != group_name_) return leave_allgather(member_->store(), name, deadline);
-    StoreGroup place(member_->store(), name, static_cast<int>(options_.rank),
-                     static_cast<int>(options_.ranks));
-    return place.leave(deadline);
-  }
   void forget_oldest_name(const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
@@ -172,9 +165,7 @@ class Space {
   // Names of all-gathers among some of the ranks that the store remembers; the oldest first.
   std::deque<std::string> gathered_names_ MEMSPAN_GUARDED_BY(mutex_);
   std::string forgotten_name_ MEMSPAN_GUARDED_BY(mutex_);  // a thread removes it from the store
-  std::unique_ptr<std::byte[]> context_
-      MEMSPAN_GUARDED_BY(mutex_);  // kMostContextBytes; null: unset
-  std::size_t context_bytes_ MEMSPAN_GUARDED_BY(mutex_) = 0;
+  std::vector<std::byte> context_ MEMSPAN_GUARDED_BY(mutex_);
   StoreGroup group_;  // for the thread that set is_in_collective_
 };
 

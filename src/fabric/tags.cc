@@ -16,12 +16,11 @@ constexpr std::array<std::string_view, 6> kOperations{"DEVICE_SDMA", "DEVICE_RDM
                                                       "HOST_TCP",    "HOST_URMA",   "DEVICE_MTE"};
 
 Status check_tag(std::string_view what, std::string_view text) {
-  const bool is_tag = !text.empty() && text.size() <= kMostTagBytes &&
-                      std::all_of(text.begin(), text.end(), [](char c) {
-                        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                               (c >= '0' && c <= '9') || c == '_';
-                      });
-  if (is_tag) return Status::ok();
+  constexpr std::string_view kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  if (!text.empty() && text.size() <= kMostTagBytes &&
+      text.find_first_not_of(kAllowed) == std::string_view::npos)
+    return Status::ok();
   return {Code::kInvalidArgument,
           fmt::format("invalid param, {} \"{}\" is not a tag; allowed are 1 to {} of [a-zA-Z0-9_]",
                       what, text, kMostTagBytes)};

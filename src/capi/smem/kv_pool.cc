@@ -141,8 +141,7 @@ MEMSPAN_EXPORT int32_t memspan_kv_stats(smem_bm_t pool, memspan_kv_stats_t* stat
     if (stats == nullptr) return invalid("stats is NULL");
     const auto& counters = cache.counters();
     const auto read = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
-    std::uint64_t shares = 0;
-    const auto use = cache.use(shares);
+    const auto use = cache.use();
     *stats = {.looked_up = read(counters.looked_up),
               .found = read(counters.found),
               .got = read(counters.got),
@@ -154,7 +153,7 @@ MEMSPAN_EXPORT int32_t memspan_kv_stats(smem_bm_t pool, memspan_kv_stats_t* stat
               .present = read(counters.present),
               .no_room = read(counters.no_room),
               .evicted = read(counters.evicted),
-              .shares = shares,
+              .shares = use.shares,
               .capacity = use.capacity,
               .slots = use.slots,
               .entries = use.entries,

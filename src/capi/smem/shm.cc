@@ -402,7 +402,7 @@ MEMSPAN_EXPORT int32_t memspan_space_facts_of(uint32_t id, memspan_space_facts* 
   for (const void* handle : shared_spaces().handles()) {
     const auto used = shared_spaces().use(handle);
     if (!used || used->id != id) continue;
-    const Space& space = *used->space;
+    Space& space = *used->space;
     const std::span<std::byte> context = space.context();
     *facts = {space.rank(),
               space.ranks(),

@@ -13,26 +13,6 @@ namespace {
 constexpr auto kPatience = std::chrono::milliseconds(500);
 constexpr auto kRest = std::chrono::seconds(5);
 
-// Holds the window of a rank while it lives.
-class HeldWindow : NotCopyable {
- public:
-  HeldWindow(Pool& pool, std::uint32_t rank)
-      : pool_(pool), rank_(rank), mapped_(pool.hold(windows(), rank)) {}
-  ~HeldWindow() {
-    if (mapped_ != 0) pool_.release(windows(), rank_);
-  }
-
-  std::optional<BlockShare> share() const {
-    return mapped_ == 0 ? std::nullopt : BlockShare::open(windows().begin_of(rank_), mapped_);
-  }
-
- private:
-  RankWindows& windows() const { return pool_.windows(RangeKind::kHost); }
-  Pool& pool_;
-  const std::uint32_t rank_;
-  const std::uint64_t mapped_;
-};
-
 // Whether a copy failed because of the caller's arguments. Otherwise the share's owner is leaving
 // or gone, and the entry with it.
 bool is_callers(const Status& status) {
@@ -43,20 +23,13 @@ void add(std::atomic<std::uint64_t>& counter, std::uint64_t number = 1) {
   counter.fetch_add(number, std::memory_order_relaxed);
 }
 
-}  // namespace
-
-std::uint64_t Pieces::bytes() const {
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < count; ++i) sum += sizes[i];
-  return sum;
-}
-
-Status copy_entry(Pool& pool, std::byte* slot, const Pieces& pieces, Direction direction,
-                  Duration limit) {
-  const bool is_in = direction == Direction::kToSlot;
+// Copies an entry to its slot, at the pool's addresses, from its pieces, or back. As
+// PoolCopier::copy().
+Status copy_entry(Pool& pool, std::byte* slot, const Pieces& pieces, MoveDirection direction) {
+  const bool is_in = direction == MoveDirection::kPut;
   const CopyEnds ends =
       is_in ? CopyEnds{CopyEnd::kLocal, CopyEnd::kPool} : CopyEnds{CopyEnd::kPool, CopyEnd::kLocal};
-  PoolCopier copier(pool, ends, limit, pieces.bytes());
+  PoolCopier copier(pool, ends, kPatience, pieces.bytes());
   std::byte* at = slot;
   for (std::size_t i = 0; i < pieces.count; ++i) {
     void* const piece = pieces.addresses[i];
@@ -67,8 +40,6 @@ Status copy_entry(Pool& pool, std::byte* slot, const Pieces& pieces, Direction d
   return copier.finish();
 }
 
-namespace {
-
 // ---- the share of a member on another host
 
 // It is found and read by copies of the pool, and never written to.
@@ -78,142 +49,137 @@ namespace {
 // Each arrow is a round trip. It serves all keys, except for the last two, which serve one entry.
 // The state word of an entry that was evicted in between differs in the end.
 
-// Bytes of an atomic that came by a copy.
-template <typename T>
-T loaded(const std::atomic<T>& copied) {
-  return copied.load(std::memory_order_relaxed);
-}
-
 // The header is from another process and is used for addresses, so it must be plausible.
 bool is_plausible(const Header& header, std::uint64_t most) {
-  return loaded(header.magic) == kMagic && header.bytes <= most && header.bytes >= kHeaderBytes &&
+  return header.magic == kMagic && header.bytes <= most && header.bytes >= kHeaderBytes &&
          std::has_single_bit(header.cells) && header.cells >= kWindow &&
          header.cells <= header.bytes / sizeof(std::uint64_t) && header.sections >= 1 &&
          header.sections <= kMostSections && header.sections_at <= header.bytes &&
          header.section_bytes <= (header.bytes - header.sections_at) / header.sections;
 }
 
-struct Candidate {
-  std::size_t key = 0;
-  SectionGeometry geometry = {};
-  std::byte* section = nullptr;
-  std::uint64_t index = 0;
-};
-
-// A value: an entry at the moment when it was seen, by addresses of the pool.
+// A value: a slot that may have an entry, and that entry at the moment when it was seen, by
+// addresses of the pool.
 struct RemoteEntry {
+  std::size_t key = 0;  // its place among the caller's
   const std::byte* descriptor = nullptr;
   std::byte* data = nullptr;
+  std::uint64_t slot_bytes = 0;
   Word word = {};
   std::uint64_t bytes = 0;
 };
 
-// One thread at a time. The pool must outlive it.
-class RemoteShare {
- public:
-  RemoteShare(Pool& pool, std::uint32_t rank, Duration limit)
-      : pool_(pool), base_(pool.windows(RangeKind::kHost).begin_of(rank)), limit_(limit) {}
+Status fetch_pieces(Pool& pool, std::span<const CopyPiece> wanted) {
+  std::uint64_t bytes = 0;
+  for (const CopyPiece& each : wanted) bytes += each.bytes;
+  PoolCopier copier(pool, {CopyEnd::kPool, CopyEnd::kLocal}, kPatience, bytes);
+  for (const CopyPiece& each : wanted) MEMSPAN_PASS(copier.copy(each));
+  return copier.finish();
+}
 
-  // The entries of keys that are ready; none for others, and when the member has no share. Fails as
-  // copies of the pool.
-  Result<std::vector<std::optional<RemoteEntry>>> find(std::span<const Key> keys) {
-    std::vector<std::optional<RemoteEntry>> entries(keys.size());
-    Header header;
-    MEMSPAN_PASS(fetch(std::array{Wanted{base_, &header, sizeof header}}));
-    if (!is_plausible(header, pool_.windows(RangeKind::kHost).stride())) return entries;
+// The ready entries of those keys that `places` names. None when the rank has no share. Fails as
+// copies of the pool.
+Result<std::vector<RemoteEntry>> find_entries(Pool& pool, std::uint32_t rank,
+                                              std::span<const Key> keys,
+                                              std::span<const std::size_t> places) {
+  std::byte* const base = pool.windows(RangeKind::kHost).begin_of(rank);
+  std::vector<RemoteEntry> entries;
+  Header header;
+  MEMSPAN_PASS(fetch_pieces(pool, std::array{CopyPiece{base, &header, sizeof header}}));
+  if (!is_plausible(header, pool.windows(RangeKind::kHost).stride())) return entries;
 
-    using Window = std::array<std::uint64_t, kWindow>;
-    std::vector<Window> windows(keys.size());
-    std::vector<Wanted> wanted;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      const std::uint64_t first = keys[i].hash() & (header.cells - kWindow);
-      wanted.push_back({base_ + kHeaderBytes + first * sizeof(std::uint64_t), windows[i].data(),
-                        sizeof(Window)});
-    }
-    MEMSPAN_PASS(fetch(wanted));
-
-    std::vector<Candidate> candidates;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      const std::uint64_t fingerprint = cell_of(keys[i].hash(), 0, 0) >> 32;
-      for (const std::uint64_t cell : windows[i]) {
-        const std::uint64_t section = (cell & 0xffff'ffff) >> kIndexBits;
-        const std::uint64_t index = cell & ((std::uint64_t{1} << kIndexBits) - 1);
-        if (cell >> 32 != fingerprint || section >= header.sections) continue;
-        const SectionGeometry geometry =
-            geometry_of(header.section_bytes, loaded(header.section[section].slot_bytes));
-        if (index >= geometry.slots) continue;
-        candidates.push_back(
-            {i, geometry, base_ + header.sections_at + section * header.section_bytes, index});
-      }
-    }
-    if (candidates.empty()) return entries;
-    std::vector<Descriptor> descriptors(candidates.size());
-    wanted.clear();
-    for (std::size_t i = 0; i < candidates.size(); ++i)
-      wanted.push_back({candidates[i].section + candidates[i].index * sizeof(Descriptor),
-                        &descriptors[i], sizeof(Descriptor)});
-    MEMSPAN_PASS(fetch(wanted));
-    for (std::size_t i = 0; i < candidates.size(); ++i) {
-      const Candidate& candidate = candidates[i];
-      Key key;
-      for (std::size_t word = 0; word < key.words.size(); ++word)
-        key.words[word] = loaded(descriptors[i].key[word]);
-      const Word word{loaded(descriptors[i].word)};
-      const std::uint64_t bytes = loaded(descriptors[i].bytes);
-      if (word.state() != State::kReady || key != keys[candidate.key] ||
-          bytes > candidate.geometry.slot_bytes)
-        continue;
-      entries[candidate.key] = RemoteEntry{.descriptor = wanted[i].from,
-                                           .data = candidate.section + candidate.geometry.slots_at +
-                                                   candidate.index * candidate.geometry.slot_bytes,
-                                           .word = word,
-                                           .bytes = bytes};
-    }
-    return entries;
+  using Window = std::array<std::uint64_t, kWindow>;
+  std::vector<Window> windows(places.size());
+  std::vector<CopyPiece> wanted;
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::uint64_t first = keys[places[i]].hash() & (header.cells - kWindow);
+    wanted.push_back(
+        {base + kHeaderBytes + first * sizeof(std::uint64_t), windows[i].data(), sizeof(Window)});
   }
-  // False if the entry has been evicted.
-  Result<bool> read(const RemoteEntry& entry, const Pieces& to) {
-    MEMSPAN_PASS(copy_entry(pool_, entry.data, to, Direction::kFromSlot, limit_));
-    std::uint64_t word = 0;
-    static_assert(offsetof(Descriptor, word) == 0);
-    MEMSPAN_PASS(fetch(std::array{Wanted{entry.descriptor, &word, sizeof word}}));
-    return word == entry.word.bits;
-  }
+  MEMSPAN_PASS(fetch_pieces(pool, wanted));
 
- private:
-  struct Wanted {
-    const std::byte* from;
-    void* to;
-    std::uint64_t bytes;
-  };
-  Status fetch(std::span<const Wanted> wanted) {
-    std::uint64_t bytes = 0;
-    for (const Wanted& each : wanted) bytes += each.bytes;
-    PoolCopier copier(pool_, {CopyEnd::kPool, CopyEnd::kLocal}, limit_, bytes);
-    for (const Wanted& each : wanted) MEMSPAN_PASS(copier.copy({each.from, each.to, each.bytes}));
-    return copier.finish();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::uint64_t fingerprint = cell_of(keys[places[i]].hash(), 0) >> 32;
+    for (const std::uint64_t cell : windows[i]) {
+      const std::uint64_t section = section_of_cell(cell), index = index_of_cell(cell);
+      if (cell >> 32 != fingerprint || section >= header.sections) continue;
+      const SectionGeometry geometry =
+          geometry_of(header.section_bytes, header.section[section].slot_bytes);
+      if (index >= geometry.slots) continue;
+      std::byte* const begin = base + header.sections_at + section * header.section_bytes;
+      entries.push_back({.key = places[i],
+                         .descriptor = begin + index * sizeof(Descriptor),
+                         .data = begin + geometry.slots_at + index * geometry.slot_bytes,
+                         .slot_bytes = geometry.slot_bytes});
+    }
   }
+  if (entries.empty()) return entries;
+  std::vector<Descriptor> descriptors(entries.size());
+  wanted.clear();
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    wanted.push_back({entries[i].descriptor, &descriptors[i], sizeof(Descriptor)});
+  MEMSPAN_PASS(fetch_pieces(pool, wanted));
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    RemoteEntry& entry = entries[i];
+    entry.bytes = descriptors[i].bytes;
+    if (key_of(descriptors[i]) == keys[entry.key] && entry.bytes <= entry.slot_bytes)
+      entry.word = {descriptors[i].word};
+  }
+  std::erase_if(entries, [](const auto& entry) { return entry.word.state() != State::kReady; });
+  return entries;
+}
 
-  Pool& pool_;
-  std::byte* const base_;
-  const Duration limit_;
-};
+// False if the entry has been evicted.
+Result<bool> read_entry(Pool& pool, const RemoteEntry& entry, const Pieces& to) {
+  MEMSPAN_PASS(copy_entry(pool, entry.data, to, MoveDirection::kGet));
+  std::uint64_t word = 0;
+  static_assert(offsetof(Descriptor, word) == 0);
+  MEMSPAN_PASS(fetch_pieces(pool, std::array{CopyPiece{entry.descriptor, &word, sizeof word}}));
+  return word == entry.word.bits;
+}
 
 }  // namespace
 
 template <typename Action>
+bool BlockCache::with_share(std::uint32_t rank, Action action) {
+  RankWindows& windows = pool_.windows(RangeKind::kHost);
+  const std::uint64_t mapped = pool_.hold(windows, rank);
+  if (mapped == 0) return false;
+  auto release = [&](RankWindows* held) { pool_.release(*held, rank); };
+  const std::unique_ptr<RankWindows, decltype(release)> held(&windows, release);
+  auto share = BlockShare::open(windows.begin_of(rank), mapped);
+  return share && action(*share);
+}
+
+template <typename Action>
 bool BlockCache::any_share(Action action) {
-  for (std::uint32_t rank = 0; rank < pool_.ranks(); ++rank) {
-    const HeldWindow held(pool_, rank);
-    auto share = held.share();
-    if (share && action(*share, rank)) return true;
-  }
+  for (std::uint32_t rank = 0; rank < pool_.ranks(); ++rank)
+    if (with_share(rank, action)) return true;
   return false;
 }
 
-void BlockCache::suspend(std::uint32_t rank) {
-  asked_again_[rank].store((Clock::now() + kRest).time_since_epoch().count(),
-                           std::memory_order_relaxed);
+template <typename IsWanted, typename Use>
+Status BlockCache::ask_others(std::span<const Key> keys, IsWanted is_wanted, Use use) {
+  if (!pool_.is_spread()) return Status::ok();
+  std::vector<std::size_t> places;
+  for (std::uint32_t rank = 0; rank < pool_.ranks(); ++rank) {
+    if (!may_ask(rank)) continue;
+    places.clear();
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (is_wanted(i)) places.push_back(i);
+    if (places.empty()) break;
+    const auto entries = find_entries(pool_, rank, keys, places);
+    bool is_answered = entries.is_ok();
+    for (std::size_t i = 0; is_answered && i < entries->size(); ++i) {
+      const Status status = use((*entries)[i]);
+      if (is_callers(status)) return status;
+      is_answered = status.is_ok();
+    }
+    if (!is_answered)
+      asked_again_[rank].store((Clock::now() + kRest).time_since_epoch().count(),
+                               std::memory_order_relaxed);
+  }
+  return Status::ok();
 }
 
 // ---- finding
@@ -221,7 +187,7 @@ void BlockCache::suspend(std::uint32_t rank) {
 void BlockCache::lookup(std::span<const Key> keys, std::span<std::uint64_t> bytes) {
   std::fill(bytes.begin(), bytes.end(), 0);
   std::size_t found = 0;
-  any_share([&](const BlockShare& share, std::uint32_t) {
+  any_share([&](const BlockShare& share) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (bytes[i] != 0) continue;
       const auto seen = share.find(keys[i]);
@@ -232,18 +198,12 @@ void BlockCache::lookup(std::span<const Key> keys, std::span<std::uint64_t> byte
     }
     return found == keys.size();
   });
-  if (pool_.is_spread()) {
-    for (std::uint32_t rank = 0; rank < pool_.ranks() && found < keys.size(); ++rank) {
-      if (!may_ask(rank)) continue;
-      const auto entries = RemoteShare(pool_, rank, kPatience).find(keys);
-      if (!entries.is_ok()) suspend(rank);
-      for (std::size_t i = 0; entries.is_ok() && i < keys.size(); ++i) {
-        if (bytes[i] != 0 || !(*entries)[i]) continue;
-        bytes[i] = (*entries)[i]->bytes;
-        ++found;
-      }
-    }
-  }
+  const auto is_missing = [&](std::size_t i) { return bytes[i] == 0; };
+  static_cast<void>(ask_others(keys, is_missing, [&](const RemoteEntry& entry) {
+    if (is_missing(entry.key)) ++found;
+    bytes[entry.key] = entry.bytes;
+    return Status::ok();
+  }));
   add(counters_.looked_up, keys.size());
   add(counters_.found, found);
 }
@@ -256,12 +216,13 @@ std::vector<std::uint32_t> BlockCache::shares_for(const Key& key) {
   std::vector<std::uint32_t> ranks;
   std::vector<std::uint64_t> ends;
   std::uint64_t sum = 0;
-  any_share([&](const BlockShare& share, std::uint32_t rank) {
-    if (!share.is_writable()) return false;
-    ranks.push_back(rank);
-    ends.push_back(sum += share.capacity());
-    return false;
-  });
+  for (std::uint32_t rank = 0; rank < pool_.ranks(); ++rank)
+    with_share(rank, [&](const BlockShare& share) {
+      if (!share.is_writable()) return false;
+      ranks.push_back(rank);
+      ends.push_back(sum += share.capacity());
+      return true;
+    });
   if (sum == 0) return {};
   // Other bits than those that choose the cell.
   const std::uint64_t chosen = (key.hash() * 0x9e37'79b9'7f4a'7c15 >> 8) % sum;
@@ -272,28 +233,29 @@ std::vector<std::uint32_t> BlockCache::shares_for(const Key& key) {
 
 // The copy holds the window once more. A claim in a share whose owner ends now is lost with it.
 Result<Outcome> BlockCache::put_one(const Key& key, const Pieces& from, std::uint64_t bytes) {
-  if (any_share(
-          [&](const BlockShare& share, std::uint32_t) { return share.find(key).has_value(); }))
+  if (any_share([&](const BlockShare& share) { return share.find(key).has_value(); }))
     return Outcome::kPresent;
   const auto ranks = shares_for(key);
+  Result<Outcome> outcome = Outcome::kNoRoom;
   for (const Room room : {Room::kUntouched, Room::kAny})
     for (const std::uint32_t rank : ranks) {
-      const HeldWindow held(pool_, rank);
-      auto share = held.share();
-      if (!share) continue;
-      std::uint64_t evicted = 0;
-      const auto claimed = share->claim(key, bytes, room, evicted);
-      add(counters_.evicted, evicted);
-      if (!claimed) continue;
-      const Status status = copy_entry(pool_, claimed->data, from, Direction::kToSlot, kPatience);
-      if (status.is_ok())
-        share->publish(*claimed);
-      else
-        share->abandon(*claimed);
-      if (status.is_ok()) return Outcome::kDone;
-      return is_callers(status) ? Result<Outcome>(status) : Outcome::kNoRoom;
+      const auto put_in = [&](BlockShare& share) {
+        std::uint64_t evicted = 0;
+        const auto claimed = share.claim(key, bytes, room, evicted);
+        add(counters_.evicted, evicted);
+        if (!claimed) return false;
+        const Status status = copy_entry(pool_, claimed->data, from, MoveDirection::kPut);
+        if (status.is_ok())
+          share.publish(*claimed);
+        else
+          share.abandon(*claimed);
+        if (status.is_ok()) outcome = Outcome::kDone;
+        if (is_callers(status)) outcome = status;
+        return true;
+      };
+      if (with_share(rank, put_in)) return outcome;
     }
-  return Outcome::kNoRoom;
+  return outcome;
 }
 
 Status BlockCache::put(std::span<const Key> keys, const Pieces& from, std::span<Outcome> outcomes) {
@@ -315,14 +277,14 @@ Status BlockCache::put(std::span<const Key> keys, const Pieces& from, std::span<
 
 Result<Outcome> BlockCache::get_near(const Key& key, const Pieces& to, std::uint64_t bytes) {
   Status failure;
-  const bool is_got = any_share([&](const BlockShare& share, std::uint32_t) {
+  const bool is_got = any_share([&](const BlockShare& share) {
     const auto seen = share.find(key);
     if (!seen || seen->word.state() != State::kReady) return false;
     const auto place = share.begin_read(*seen);
     if (!place) return false;
     Status status =
         seen->bytes == bytes
-            ? copy_entry(pool_, seen->data, to, Direction::kFromSlot, kPatience)
+            ? copy_entry(pool_, seen->data, to, MoveDirection::kGet)
             : Status(Code::kInvalidArgument,
                      fmt::format("the entry has {} bytes, and the pieces {}", seen->bytes, bytes));
     if (!share.end_read(*seen, *place)) return false;
@@ -331,44 +293,6 @@ Result<Outcome> BlockCache::get_near(const Key& key, const Pieces& to, std::uint
   });
   if (!failure.is_ok()) return failure;
   return is_got ? Outcome::kDone : Outcome::kAbsent;
-}
-
-// Gets the keys that are absent so far. Entries that arrive are also put into a share of this host.
-Status BlockCache::get_far(std::span<const Key> keys, const Pieces& to,
-                           std::span<Outcome> outcomes) {
-  const std::uint64_t bytes = to.bytes();
-  std::vector<std::size_t> places;
-  std::vector<Key> left;
-  for (std::uint32_t rank = 0; rank < pool_.ranks(); ++rank) {
-    places.clear();
-    left.clear();
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      if (outcomes[i] == Outcome::kAbsent) {
-        places.push_back(i);
-        left.push_back(keys[i]);
-      }
-    if (left.empty()) return Status::ok();
-    if (!may_ask(rank)) continue;
-    RemoteShare share(pool_, rank, kPatience);
-    const auto entries = share.find(left);
-    if (!entries.is_ok()) suspend(rank);
-    for (std::size_t i = 0; entries.is_ok() && i < left.size(); ++i) {
-      const auto& entry = (*entries)[i];
-      if (!entry || entry->bytes != bytes) continue;
-      const Pieces pieces = to.at(places[i]);
-      auto is_read = share.read(*entry, pieces);
-      if (!is_read.is_ok()) {
-        if (is_callers(is_read.status())) return is_read.status();
-        suspend(rank);
-        break;
-      }
-      if (!*is_read) continue;
-      outcomes[places[i]] = Outcome::kDone;
-      add(counters_.got_remote);
-      MEMSPAN_PASS(put_one(left[i], pieces, bytes).status());
-    }
-  }
-  return Status::ok();
 }
 
 Status BlockCache::get(std::span<const Key> keys, const Pieces& to, std::span<Outcome> outcomes) {
@@ -380,7 +304,18 @@ Status BlockCache::get(std::span<const Key> keys, const Pieces& to, std::span<Ou
     status = outcome.status().annotate(fmt::format("key {}", i));
     if (outcome.is_ok()) outcomes[i] = *outcome;
   }
-  if (status.is_ok() && pool_.is_spread()) status = get_far(keys, to, outcomes);
+  const auto is_absent = [&](std::size_t i) { return outcomes[i] == Outcome::kAbsent; };
+  // Entries that arrive are also put into a share of this host.
+  const auto take_over = [&](const RemoteEntry& entry) -> Status {
+    if (entry.bytes != bytes || !is_absent(entry.key)) return Status::ok();
+    const Pieces pieces = to.at(entry.key);
+    MEMSPAN_PASS_ASSIGN(const bool is_read, read_entry(pool_, entry, pieces));
+    if (!is_read) return Status::ok();
+    outcomes[entry.key] = Outcome::kDone;
+    add(counters_.got_remote);
+    return put_one(keys[entry.key], pieces, bytes).status();
+  };
+  if (status.is_ok()) status = ask_others(keys, is_absent, take_over);
   const auto got =
       static_cast<std::uint64_t>(std::count(outcomes.begin(), outcomes.end(), Outcome::kDone));
   add(counters_.got, got);
@@ -391,24 +326,17 @@ Status BlockCache::get(std::span<const Key> keys, const Pieces& to, std::span<Ou
 
 bool BlockCache::remove(const Key& key) {
   bool is_removed = false;
-  any_share([&](BlockShare& share, std::uint32_t) {
+  any_share([&](BlockShare& share) {
     while (share.remove(key)) is_removed = true;
     return false;
   });
   return is_removed;
 }
 
-ShareUse BlockCache::use(std::uint64_t& shares) {
+ShareUse BlockCache::use() {
   ShareUse sum;
-  shares = 0;
-  any_share([&](const BlockShare& share, std::uint32_t) {
-    const ShareUse use = share.use();
-    sum.sections += use.sections;
-    sum.slots += use.slots;
-    sum.entries += use.entries;
-    sum.bytes += use.bytes;
-    sum.capacity += use.capacity;
-    ++shares;
+  any_share([&](const BlockShare& share) {
+    sum = share.use(sum);
     return false;
   });
   return sum;

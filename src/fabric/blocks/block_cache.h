@@ -6,6 +6,8 @@
 // owner leaves or dies.
 #pragma once
 
+#include <numeric>
+
 #include "fabric/blocks/block_share.h"
 #include "fabric/pool.h"
 
@@ -16,13 +18,10 @@ struct Pieces {
   void* const* addresses = nullptr;
   const std::uint64_t* sizes = nullptr;
   std::size_t count = 0;
-  std::uint64_t bytes() const;  // of one entry
+  // Of one entry.
+  std::uint64_t bytes() const { return std::accumulate(sizes, sizes + count, std::uint64_t{0}); }
   Pieces at(std::size_t entry) const { return {addresses + entry * count, sizes, count}; }
 };
-// Copies an entry between its slot, at the pool's addresses, and its pieces. As PoolCopier::copy().
-enum class Direction { kToSlot, kFromSlot };
-Status copy_entry(Pool& pool, std::byte* slot, const Pieces& pieces, Direction direction,
-                  Duration limit);
 
 enum class Outcome : std::int8_t { kNoRoom = -1, kAbsent = 0, kDone = 1, kPresent = 2 };
 
@@ -55,25 +54,30 @@ class BlockCache {
   bool remove(const Key& key);
 
   const Counters& counters() const { return counters_; }
-  // The sum over the shares on this host, and how many these are.
-  ShareUse use(std::uint64_t& shares);
+  // The sum over the shares on this host.
+  ShareUse use();
 
  private:
   explicit BlockCache(Pool& pool)
       : pool_(pool), asked_again_(std::make_unique<std::atomic<Clock::rep>[]>(pool.ranks())) {}
-  // Calls action(share, rank) for the held shares of this host until it returns true.
+  // Returns action(share), called while the window is held; false if it has no share here.
+  template <typename Action>
+  bool with_share(std::uint32_t rank, Action action);
+  // Calls action(share) for the held shares of this host until it returns true.
   template <typename Action>
   bool any_share(Action action);
   Result<Outcome> put_one(const Key& key, const Pieces& from, std::uint64_t bytes);
   Result<Outcome> get_near(const Key& key, const Pieces& to, std::uint64_t bytes);
-  Status get_far(std::span<const Key> keys, const Pieces& to, std::span<Outcome> outcomes);
+  // Asks the members on other hosts, one after the other, for the keys that is_wanted(i) names, and
+  // calls use(entry) for those they have. Returns the first failure that is the caller's.
+  template <typename IsWanted, typename Use>
+  Status ask_others(std::span<const Key> keys, IsWanted is_wanted, Use use);
   std::vector<std::uint32_t> shares_for(const Key& key);
   bool may_ask(std::uint32_t rank) const {
     return rank != pool_.rank() && pool_.is_remote(rank) &&
            Clock::now().time_since_epoch().count() >=
                asked_again_[rank].load(std::memory_order_relaxed);
   }
-  void suspend(std::uint32_t rank);
 
   Pool& pool_;
   Counters counters_;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <vector>
 
 #include "node/process.h"
@@ -35,8 +36,7 @@ Status BlockShare::format(void* base, std::uint64_t bytes, std::uint32_t section
   const std::uint64_t cells =
       std::bit_ceil(std::max<std::uint64_t>(kWindow, 2 * bytes / kLeastSlot));
   const std::uint64_t sections_at =
-      (kHeaderBytes + cells * sizeof(std::uint64_t) + kSlotAlignment - 1) / kSlotAlignment *
-      kSlotAlignment;
+      align_up(kHeaderBytes + cells * sizeof(std::uint64_t), kSlotAlignment);
   const std::uint64_t room = bytes - sections_at;
   if (sections == 0)
     sections = static_cast<std::uint32_t>(
@@ -70,8 +70,8 @@ std::optional<BlockShare> BlockShare::open(void* base, std::uint64_t bytes) {
 
 Seen BlockShare::slot(std::uint32_t section, const SectionGeometry& geometry,
                       std::uint64_t index) const {
-  Descriptor* const descriptor = descriptors_of(section) + index;
-  return {.section = section,
+  auto* const descriptor = reinterpret_cast<Descriptor*>(section_at(section)) + index;
+  return {.place = section << kIndexBits | static_cast<std::uint32_t>(index),
           .geometry = geometry,
           .descriptor = descriptor,
           .data = section_at(section) + geometry.slots_at + index * geometry.slot_bytes,
@@ -79,8 +79,8 @@ Seen BlockShare::slot(std::uint32_t section, const SectionGeometry& geometry,
 }
 
 std::optional<Seen> BlockShare::slot_of_cell(std::uint64_t cell) const {
-  const auto section = static_cast<std::uint32_t>((cell & 0xffff'ffff) >> kIndexBits);
-  const std::uint64_t index = cell & ((std::uint64_t{1} << kIndexBits) - 1);
+  const std::uint32_t section = section_of_cell(cell);
+  const std::uint64_t index = index_of_cell(cell);
   if (section >= header_->sections) return std::nullopt;
   const SectionGeometry now = geometry(section);
   if (index >= now.slots) return std::nullopt;
@@ -94,10 +94,9 @@ bool BlockShare::is_live(Word word) const {
 
 std::optional<Seen> BlockShare::find(const Key& key) const {
   const std::uint64_t hash = key.hash();
-  const std::uint64_t fingerprint = cell_of(hash, 0, 0) >> 32;
-  std::atomic<std::uint64_t>* const window = cells() + first_cell(hash);
-  for (std::uint32_t i = 0; i < kWindow; ++i) {
-    const std::uint64_t cell = window[i].load(std::memory_order_acquire);  // pairs with link()
+  const std::uint64_t fingerprint = cell_of(hash, 0) >> 32;
+  for (const auto& place : window_of(hash)) {
+    const std::uint64_t cell = place.load(std::memory_order_acquire);  // pairs with link()
     if (cell >> 32 != fingerprint) continue;
     auto seen = slot_of_cell(cell);
     if (!seen || seen->word.state() == State::kFree || key_of(*seen->descriptor) != key) continue;
@@ -110,27 +109,22 @@ std::optional<Seen> BlockShare::find(const Key& key) const {
 }
 
 void BlockShare::link(std::uint64_t hash, const Seen& seen) const {
-  const auto index = static_cast<std::uint64_t>(seen.descriptor - descriptors_of(seen.section));
-  const std::uint64_t made = cell_of(hash, seen.section, index);
-  const std::uint64_t first = first_cell(hash);
-  std::atomic<std::uint64_t>* const window = cells() + first;
-  for (std::uint32_t i = 0; i < kWindow; ++i) {
-    std::uint64_t cell = window[i].load(std::memory_order_acquire);
-    if ((cell == 0 || is_stale(cell, first)) &&
-        window[i].compare_exchange_strong(cell, made, std::memory_order_seq_cst))
+  const std::uint64_t made = cell_of(hash, seen.place);
+  for (auto& place : window_of(hash)) {
+    std::uint64_t cell = place.load(std::memory_order_acquire);
+    if ((cell == 0 || is_stale(cell, first_cell(hash))) &&
+        place.compare_exchange_strong(cell, made, std::memory_order_seq_cst))
       return;
   }
   // Full: one of them is no longer found, and the clock will reach it.
-  window[(hash >> 27) % kWindow].store(made, std::memory_order_seq_cst);
+  window_of(hash)[(hash >> 27) % kWindow].store(made, std::memory_order_seq_cst);
 }
 
 void BlockShare::unlink(std::uint64_t hash, const Seen& seen) const {
-  const auto index = static_cast<std::uint64_t>(seen.descriptor - descriptors_of(seen.section));
-  const std::uint64_t gone = cell_of(hash, seen.section, index);
-  std::atomic<std::uint64_t>* const window = cells() + first_cell(hash);
-  for (std::uint32_t i = 0; i < kWindow; ++i) {
+  const std::uint64_t gone = cell_of(hash, seen.place);
+  for (auto& place : window_of(hash)) {
     std::uint64_t cell = gone;
-    window[i].compare_exchange_strong(cell, 0, std::memory_order_seq_cst);
+    place.compare_exchange_strong(cell, 0, std::memory_order_seq_cst);
   }
 }
 
@@ -202,21 +196,22 @@ bool BlockShare::remove(const Key& key) {
   return true;
 }
 
-ShareUse BlockShare::use() const {
-  ShareUse use{.capacity = capacity()};
+ShareUse BlockShare::use(ShareUse sum) const {
+  ++sum.shares;
+  sum.capacity += capacity();
   for (std::uint32_t section = 0; section < header_->sections; ++section) {
     const SectionGeometry now = geometry(section);
     if (now.slots == 0) continue;
-    ++use.sections;
-    use.slots += now.slots;
+    ++sum.sections;
+    sum.slots += now.slots;
     for (std::uint64_t index = 0; index < now.slots; ++index) {
       const Seen seen = slot(section, now, index);
       if (seen.word.state() != State::kReady) continue;
-      ++use.entries;
-      use.bytes += seen.descriptor->bytes.load(std::memory_order_relaxed);
+      ++sum.entries;
+      sum.bytes += seen.descriptor->bytes.load(std::memory_order_relaxed);
     }
   }
-  return use;
+  return sum;
 }
 
 // Claims a slot for this process and evicts its entry, unless a process claims or reads it.
@@ -226,8 +221,7 @@ bool BlockShare::take(Seen& seen, std::uint64_t& evicted) const {
   if (before.state() == State::kClaimed && is_live(before)) return false;
   if (before.state() == State::kReady && is_being_read(descriptor)) return false;
   const Key key = key_of(descriptor);
-  const Word mine =
-      Word::of(before.generation() + 1, static_cast<std::uint32_t>(getpid()), State::kClaimed);
+  const Word mine = Word::of(before.generation() + 1, own_process(), State::kClaimed);
   std::uint64_t expected = before.bits;
   if (!descriptor.word.compare_exchange_strong(expected, mine.bits, std::memory_order_seq_cst))
     return false;
@@ -242,17 +236,21 @@ bool BlockShare::take(Seen& seen, std::uint64_t& evicted) const {
   return true;
 }
 
-std::optional<Seen> BlockShare::take_in(std::uint32_t section, const SectionGeometry& geometry,
+// A slot for so many bytes of a section, if there is one.
+std::optional<Seen> BlockShare::take_in(std::optional<std::uint32_t> section, std::uint64_t bytes,
                                         std::uint64_t& evicted) const {
-  Section& clock = header_->section[section];
-  for (std::uint64_t turn = 0; turn < kSweeps * geometry.slots; ++turn) {
-    const std::uint64_t index = clock.hand.fetch_add(1, std::memory_order_relaxed) % geometry.slots;
-    Seen seen = slot(section, geometry, index);
+  if (!section) return std::nullopt;
+  const SectionGeometry now = geometry(*section);
+  if (now.slot_bytes < bytes) return std::nullopt;
+  Section& clock = header_->section[*section];
+  for (std::uint64_t turn = 0; turn < kSweeps * now.slots; ++turn) {
+    const std::uint64_t index = clock.hand.fetch_add(1, std::memory_order_relaxed) % now.slots;
+    Seen seen = slot(*section, now, index);
     if (seen.word.state() == State::kReady &&
         seen.descriptor->is_used.exchange(0, std::memory_order_relaxed) != 0)
       continue;  // its second chance
     if (!take(seen, evicted)) continue;
-    if (clock.slot_bytes.load(std::memory_order_seq_cst) == geometry.slot_bytes) return seen;
+    if (clock.slot_bytes.load(std::memory_order_seq_cst) == now.slot_bytes) return seen;
     abandon(seen);  // another process gave the section to another class
     return std::nullopt;
   }
@@ -308,23 +306,15 @@ bool BlockShare::empty(std::uint32_t section, std::uint64_t slot_bytes,
 std::optional<std::uint32_t> BlockShare::empty_section(std::uint64_t slot_bytes,
                                                        std::uint64_t& evicted) {
   if (geometry_of(header_->section_bytes, slot_bytes).slots == 0) return std::nullopt;
-  const auto size_of = [&](std::uint32_t section) {
-    return header_->section[section].slot_bytes.load(std::memory_order_relaxed);
-  };
-  const auto of_size = [&](std::uint64_t size) {
-    std::uint32_t count = 0;
-    for (std::uint32_t i = 0; i < header_->sections; ++i) count += size_of(i) == size ? 1 : 0;
-    return count;
-  };
-  std::uint32_t chosen = 0, most = 1;
+  std::map<std::uint64_t, std::vector<std::uint32_t>> by_size;
   for (std::uint32_t section = 0; section < header_->sections; ++section)
-    if (const std::uint32_t count = of_size(size_of(section)); count > most) {
-      most = count;
-      chosen = section;
-    }
-  if (most == 1 || size_of(chosen) == slot_bytes) return std::nullopt;
-  for (std::uint32_t section = chosen; section < header_->sections; ++section)
-    if (size_of(section) == size_of(chosen) && empty(section, slot_bytes, evicted)) return section;
+    by_size[geometry(section).slot_bytes].push_back(section);
+  const auto& [size, most] = *std::max_element(
+      by_size.begin(), by_size.end(),
+      [](const auto& one, const auto& other) { return one.second.size() < other.second.size(); });
+  if (most.size() == 1 || size == slot_bytes) return std::nullopt;
+  for (const std::uint32_t section : most)
+    if (empty(section, slot_bytes, evicted)) return section;
   return std::nullopt;
 }
 
@@ -339,15 +329,12 @@ std::optional<Seen> BlockShare::take_of_class(std::uint64_t bytes, Room room,
     const bool is_untouched =
         header_->section[section].hand.load(std::memory_order_relaxed) < now.slots;
     if (!is_untouched) continue;
-    if (auto seen = take_in(section, now, evicted)) return seen;
+    if (auto seen = take_in(section, bytes, evicted)) return seen;
   }
-  if (const auto section = format_section(wanted))
-    if (auto seen = take_in(*section, geometry(*section), evicted)) return seen;
+  if (auto seen = take_in(format_section(wanted), bytes, evicted)) return seen;
   if (room == Room::kUntouched) return std::nullopt;
-  if (!is_there) {
-    if (const auto section = empty_section(wanted, evicted))
-      if (auto seen = take_in(*section, geometry(*section), evicted)) return seen;
-  }
+  if (!is_there)
+    if (auto seen = take_in(empty_section(wanted, evicted), bytes, evicted)) return seen;
   // In turns, so that all sections of the class age equally: the clock with the fewest rounds.
   std::optional<std::uint32_t> chosen;
   double least = 0;
@@ -361,7 +348,7 @@ std::optional<Seen> BlockShare::take_of_class(std::uint64_t bytes, Room room,
     chosen = section;
     least = rounds;
   }
-  return chosen ? take_in(*chosen, geometry(*chosen), evicted) : std::nullopt;
+  return take_in(chosen, bytes, evicted);
 }
 
 }  // namespace memspan::blocks

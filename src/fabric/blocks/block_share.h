@@ -10,9 +10,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <type_traits>
 
-#include "core/status.h"
+#include "core/pages.h"
 
 namespace memspan::blocks {
 
@@ -69,6 +70,13 @@ struct alignas(128) Descriptor {
   std::array<std::atomic<std::uint32_t>, kReaders> readers;  // process numbers, 0: free
 };
 static_assert(sizeof(Descriptor) == 128 && std::atomic<std::uint64_t>::is_always_lock_free);
+// Acquire, so that the word is looked at again after the key.
+inline Key key_of(const Descriptor& descriptor) {
+  Key key;
+  for (std::size_t i = 0; i < key.words.size(); ++i)
+    key.words[i] = descriptor.key[i].load(std::memory_order_acquire);
+  return key;
+}
 
 struct alignas(64) Section {
   std::atomic<std::uint64_t> slot_bytes;  // 0: no entry has come yet
@@ -96,13 +104,10 @@ struct SectionGeometry {
   std::uint64_t slots = 0;
   std::uint64_t slots_at = 0;  // from the section's beginning
 };
-constexpr std::uint64_t descriptor_bytes(std::uint64_t section_bytes) {
-  const std::uint64_t bytes = section_bytes / kLeastSlot * sizeof(Descriptor);
-  return (bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
-}
 // No slots when the section is too small for one.
 constexpr SectionGeometry geometry_of(std::uint64_t section_bytes, std::uint64_t slot_bytes) {
-  const std::uint64_t slots_at = descriptor_bytes(section_bytes);
+  const std::uint64_t slots_at =
+      align_up(section_bytes / kLeastSlot * sizeof(Descriptor), kSlotAlignment);
   if (slot_bytes < kLeastSlot || slots_at >= section_bytes) return {};
   return {slot_bytes, (section_bytes - slots_at) / slot_bytes, slots_at};
 }
@@ -112,17 +117,23 @@ constexpr std::uint64_t class_of(std::uint64_t bytes) {
   if (bytes <= kLeastSlot) return kLeastSlot;
   std::uint64_t step = kSlotAlignment;
   while (bytes > step * 16) step *= 2;
-  return (bytes + step - 1) / step * step;
+  return align_up(bytes, step);
 }
 
-// A cell: fingerprint | section | index in it; never 0.
-inline std::uint64_t cell_of(std::uint64_t hash, std::uint32_t section, std::uint64_t index) {
-  return (hash | std::uint64_t{1} << 32) >> 32 << 32 | std::uint64_t{section} << kIndexBits | index;
+// A cell: fingerprint | place; never 0. The place of a slot: section | index in it.
+constexpr std::uint64_t cell_of(std::uint64_t hash, std::uint32_t place) {
+  return (hash | std::uint64_t{1} << 32) >> 32 << 32 | place;
+}
+constexpr std::uint32_t section_of_cell(std::uint64_t cell) {
+  return static_cast<std::uint32_t>(cell) >> kIndexBits;
+}
+constexpr std::uint64_t index_of_cell(std::uint64_t cell) {
+  return cell & ((std::uint64_t{1} << kIndexBits) - 1);
 }
 
 // A value: a slot at the moment when it was seen.
 struct Seen {
-  std::uint32_t section = 0;
+  std::uint32_t place = 0;
   SectionGeometry geometry = {};
   Descriptor* descriptor = nullptr;
   std::byte* data = nullptr;
@@ -134,6 +145,7 @@ struct Seen {
 enum class Room { kUntouched, kAny };
 
 struct ShareUse {
+  std::uint64_t shares = 0;
   std::uint64_t sections = 0;  // that have a size
   std::uint64_t slots = 0;     // in them
   std::uint64_t entries = 0;   // ready
@@ -187,20 +199,20 @@ class BlockShare {
   // False when there is no such entry, or it is in use.
   bool remove(const Key& key);
 
-  ShareUse use() const;
+  // Adds that of this share to `sum`.
+  ShareUse use(ShareUse sum = {}) const;
 
  private:
   explicit BlockShare(Header* header, bool is_writable)
       : header_(header), is_writable_(is_writable) {}
   std::byte* base() const { return reinterpret_cast<std::byte*>(header_); }
-  std::atomic<std::uint64_t>* cells() const {
-    return reinterpret_cast<std::atomic<std::uint64_t>*>(base() + kHeaderBytes);
+  // The cells that may hold a key of that hash.
+  std::span<std::atomic<std::uint64_t>, kWindow> window_of(std::uint64_t hash) const {
+    auto* const cells = reinterpret_cast<std::atomic<std::uint64_t>*>(base() + kHeaderBytes);
+    return std::span<std::atomic<std::uint64_t>, kWindow>(cells + first_cell(hash), kWindow);
   }
   std::byte* section_at(std::uint32_t section) const {
     return base() + header_->sections_at + section * header_->section_bytes;
-  }
-  Descriptor* descriptors_of(std::uint32_t section) const {
-    return reinterpret_cast<Descriptor*>(section_at(section));
   }
   SectionGeometry geometry(std::uint32_t section) const {
     return geometry_of(header_->section_bytes,
@@ -214,21 +226,14 @@ class BlockShare {
     const auto seen = slot_of_cell(cell);
     if (!seen || seen->word.state() == State::kFree) return true;
     const std::uint64_t hash = key_of(*seen->descriptor).hash();
-    return first_cell(hash) != at || cell_of(hash, 0, 0) >> 32 != cell >> 32;
+    return first_cell(hash) != at || cell_of(hash, 0) >> 32 != cell >> 32;
   }
   void link(std::uint64_t hash, const Seen& seen) const;
   void unlink(std::uint64_t hash, const Seen& seen) const;
-  // Acquire, so that the word is looked at again after the key.
-  static Key key_of(const Descriptor& descriptor) {
-    Key key;
-    for (std::size_t i = 0; i < key.words.size(); ++i)
-      key.words[i] = descriptor.key[i].load(std::memory_order_acquire);
-    return key;
-  }
   bool is_live(Word word) const;
   bool is_being_read(Descriptor& descriptor) const;
   bool take(Seen& seen, std::uint64_t& evicted) const;
-  std::optional<Seen> take_in(std::uint32_t section, const SectionGeometry& geometry,
+  std::optional<Seen> take_in(std::optional<std::uint32_t> section, std::uint64_t bytes,
                               std::uint64_t& evicted) const;
   std::optional<Seen> take_of_class(std::uint64_t bytes, Room room, std::uint64_t& evicted);
   std::optional<std::uint32_t> format_section(std::uint64_t slot_bytes) const;
