@@ -176,10 +176,8 @@ MEMSPAN_EXPORT int32_t memspan_transfer_set_message(memspan_transfer_t request, 
       return invalid(fmt::format("invalid bytes, which is {}: allowed are 0 to {}", bytes,
                                  transfer::kMostMessageBytes));
     return held.request->set([&](Request::Settings& settings) {
-      if (message == nullptr)
-        settings.action.message.reset();
-      else
-        settings.action.message.emplace(static_cast<const char*>(message), bytes);
+      settings.action.message.assign(static_cast<const char*>(message), message ? bytes : 0);
+      settings.action.has_message = message != nullptr;
     });
   });
 }
@@ -189,8 +187,8 @@ MEMSPAN_EXPORT int32_t memspan_transfer_set_counter(memspan_transfer_t request, 
   return with_request(__func__, request, [&](HeldRequest& held) {
     MEMSPAN_PASS(transfer::check_counter(counter));
     return held.request->set([&](Request::Settings& settings) {
-      settings.action.counter.reset();
-      if (value != 0) settings.action.counter = counter;
+      settings.action.has_counter = value != 0;
+      settings.action.counter = counter;
       settings.action.value = value;
     });
   });

@@ -7,12 +7,10 @@
 #include <array>
 #include <charconv>
 
-#include "core/bytes.h"
-
 namespace memspan::transfer {
 namespace {
 
-constexpr std::uint8_t kRecordFormat = 4;
+constexpr char kRecordFormat = 4;
 
 constexpr std::size_t kMostHostBytes = 253;              // of a name in DNS
 constexpr std::size_t kMostBytes = kMostHostBytes + 11;  // a colon, a port, and some zeros
@@ -78,37 +76,16 @@ std::string destroyed_key(const EndpointRecord& record) {
 }
 
 std::string encode(const EndpointRecord& record) {
-  ByteWriter writer;
-  writer.u8(kRecordFormat);
-  writer.text(record.name);
-  writer.text(record.generation);
-  writer.u8(static_cast<std::uint8_t>(record.role));
-  writer.text(record.broker_address);
-  writer.u64(record.who.session);
-  writer.i64(record.who.process);
-  writer.text(record.who.host.id);
-  writer.text(record.who.host.name);
-  writer.u32(record.renewals);
-  return writer.take();
+  return kRecordFormat + encode_record(record);
 }
 
 Result<EndpointRecord> decode_record(std::string_view bytes) {
-  ByteReader reader(bytes);
-  const std::uint8_t format = reader.u8();
+  FieldReader reader(bytes.substr(std::min<std::size_t>(bytes.size(), 1)));
   EndpointRecord record;
-  record.name = reader.text();
-  record.generation = reader.text();
-  const std::uint8_t role = reader.u8();
-  record.broker_address = reader.text();
-  record.who.session = reader.u64();
-  record.who.process = reader.i64();
-  record.who.host.id = reader.text();
-  record.who.host.name = reader.text();
-  record.renewals = reader.u32();
-  if (!reader.is_finished() || format != kRecordFormat || role < 1 || role > 3)
-    return Status(Code::kInvalidArgument, "an endpoint's record at the store is damaged");
-  record.role = static_cast<Role>(role);
-  return record;
+  reader(record);
+  if (reader.is_finished() && bytes[0] == kRecordFormat && record.role >= Role::kSender)
+    return record;
+  return Status(Code::kInvalidArgument, "an endpoint's record at the store is damaged");
 }
 
 Result<std::string> normal_name(std::string_view text) {

@@ -3,10 +3,14 @@
 #pragma once
 
 #include "fabric/remote_access.h"
+#include "store/fields.h"
 
 namespace memspan::transfer {
 
 enum class Role : std::uint8_t { kSender = 1, kReceiver = 2, kBoth = 3 };
+constexpr Role last_of(Role) {
+  return Role::kBoth;
+}
 
 std::string_view role_name(Role role);
 // Senders and receivers reach the other kind, and those of both kinds reach and are reached by all.
@@ -25,6 +29,10 @@ struct EndpointRecord {
   std::string published_name() const { return "trans/" + generation; }
   std::string allocation_name(std::uint32_t allocation) const {
     return published_name() + "/" + std::to_string(allocation);
+  }
+  static void fields(auto& codec, auto& self) {
+    codec(self.name, self.generation, self.role, self.broker_address, self.who.session,
+          self.who.process, self.who.host.id, self.who.host.name, self.renewals);
   }
   bool operator==(const EndpointRecord&) const = default;
 };

@@ -95,8 +95,9 @@ class NearPeer final : public Peer {
   }
   Status notify(const std::string& sender, const CompletionAction& action) override {
     MEMSPAN_PASS(why_not_live());
-    if (action.message) MEMSPAN_PASS(send_notification(notifications_, {sender, *action.message}));
-    if (action.counter) add_to_counter(table_.counters(), *action.counter, action.value);
+    if (action.has_message)
+      MEMSPAN_PASS(send_notification(notifications_, {sender, action.message}));
+    if (action.has_counter) add_to_counter(table_.counters(), action.counter, action.value);
     return Status::ok();
   }
   void forget_extents() override {

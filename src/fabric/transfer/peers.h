@@ -24,6 +24,11 @@ namespace memspan::transfer {
 // Registered allocations of a peer, mapped here, by number. Their mappings are shared with copies.
 // Never changed once it is shared.
 using MappedAllocations = std::vector<std::pair<std::uint32_t, OpenedPointer>>;
+// A region of an endpoint, and the address of its first byte there. A value.
+struct RegionExtent {
+  std::uint64_t base = 0;
+  RemoteRegion region;
+};
 // Regions of a remote peer, by base. Never changed once it is shared.
 using KnownExtents = std::vector<RegionExtent>;
 

@@ -20,6 +20,9 @@ struct Piece {
   std::byte* local = nullptr;
   std::uint64_t remote = 0;
   std::size_t bytes = 0;
+
+  // Of messages: `local` is not sent.
+  static void fields(auto& codec, auto& self) { codec(self.remote, self.bytes); }
 };
 
 // How far a transfer has come: all pieces before `piece`, and so many bytes of that one. A value.

@@ -282,7 +282,7 @@ Result<ResolveAnswer> RegisteredMemory::resolve(RemoteAccess& access,
     }
     if (!extent.is_ok()) return extent.status();
     if (told.insert(extent->region).second)
-      answer.extents.push_back({extent->base, extent->region->describe()});
+      answer.extents.emplace_back(extent->base, extent->region->describe().encode());
   }
   return answer;
 }

@@ -10,6 +10,7 @@
 #include "core/random.h"
 #include "device/host/copy.h"
 #include "net/metrics_server.h"
+#include "store/recipes/change_queue.h"
 
 namespace memspan::transfer {
 namespace {
@@ -23,13 +24,6 @@ constexpr Duration kRenewalPatience = std::chrono::seconds(2);
 // How often a claim is repeated after the loss of the store has cut it short.
 constexpr int kMostInterruptions = 8;
 
-// Set by the watch at the store, on a thread of the client; shared with it.
-struct Removal {
-  Mutex mutex;
-  ConditionVariable changed;
-  bool has_come MEMSPAN_GUARDED_BY(mutex) = false;
-};
-
 // A process on another host cannot be asked.
 bool may_be_dead(Member& member, const EndpointRecord& holder, const Deadline& deadline) {
   if (!member.is_near(holder.who)) return true;
@@ -40,27 +34,12 @@ bool may_be_dead(Member& member, const EndpointRecord& holder, const Deadline& d
 
 // Ok once it is removed, or soon.
 Status wait_for_removal(KeyValueStore& store, const std::string& key, const Deadline& deadline) {
-  const auto removal = std::make_shared<Removal>();
-  MEMSPAN_TRY_ASSIGN(const std::uint64_t watch,
-                     store.watch(
-                         key,
-                         [removal](const StoreChange&) {
-                           MutexLock lock(removal->mutex);
-                           removal->has_come = true;
-                           removal->changed.notify_all();
-                         },
-                         deadline),
-                     "watching a name");
-  Status status;
+  ChangeQueue changes(store);
+  MEMSPAN_TRY(changes.watch(key, deadline), "watching a name");
   // It may have gone before the watch began.
-  if (store.get_now(key, deadline).code() != Code::kNotFound) {
-    MutexLock lock(removal->mutex);
-    while (!removal->has_come && status.is_ok())
-      if (!wait_interruptibly(removal->changed, removal->mutex, deadline) && !removal->has_come)
-        status = end_of_wait("it was not given up");
-  }
-  [[maybe_unused]] const Status over = store.unwatch(watch, deadline);
-  return status;
+  if (store.get_now(key, deadline).code() == Code::kNotFound || changes.pop(deadline))
+    return Status::ok();
+  return end_of_wait("it was not given up");
 }
 
 // Writes the record under the session's lease, if the key is free or has a record of the same
@@ -293,24 +272,24 @@ Endpoint::~Endpoint() {
 }
 
 Result<std::string> Endpoint::answer(std::string_view request) {
-  MEMSPAN_PASS_ASSIGN(auto asked, decode_endpoint_request(request));
-  if (asked.notify) return answer_notify(*asked.notify);
+  MEMSPAN_PASS_ASSIGN(auto asked, decode_message<EndpointRequest>(request));
+  if (asked.is_notify) return answer_notify(asked);
   MEMSPAN_PASS_ASSIGN(auto access, member_->remote_access());
   MEMSPAN_PASS_ASSIGN(auto answer, memory_.resolve(*access, asked.resolve));
-  return encode(answer);
+  return encode_record(answer);
 }
 
 // kUnavailable: the queue is full.
-Result<std::string> Endpoint::answer_notify(const Notify& notify) {
-  const CompletionAction& action = notify.action;
-  if (action.counter) MEMSPAN_PASS(check_counter(*action.counter));
-  if (action.message) {
+Result<std::string> Endpoint::answer_notify(const EndpointRequest& request) {
+  const CompletionAction& action = request.action;
+  if (action.has_counter) MEMSPAN_PASS(check_counter(action.counter));
+  if (action.has_message) {
     const Status status =
-        send_notification(notifications_.own_sending_end(), {notify.sender, *action.message});
+        send_notification(notifications_.own_sending_end(), {request.sender, action.message});
     if (status.code() == Code::kTimeout) return Status(Code::kUnavailable, status.message());
     if (!status.is_ok()) return status;
   }
-  if (action.counter) add_to_counter(counters(), *action.counter, action.value);
+  if (action.has_counter) add_to_counter(counters(), action.counter, action.value);
   return std::string();
 }
 

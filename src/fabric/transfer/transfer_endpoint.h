@@ -70,7 +70,7 @@ class Endpoint {
            NotificationQueue notifications, std::shared_ptr<Worker> worker, Duration patience);
   // For endpoints on other hosts; runs on a thread that takes their messages.
   Result<std::string> answer(std::string_view request);
-  Result<std::string> answer_notify(const Notify& notify);
+  Result<std::string> answer_notify(const EndpointRequest& request);
   Status wait_for_registration(Peer& peer, CopyEngine& engine, Status refusal);
 
   const std::shared_ptr<Member> member_;
