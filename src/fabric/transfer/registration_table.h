@@ -12,6 +12,7 @@
 // belong together, and a change counts once the version includes it. The pages are sparse.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -150,7 +151,7 @@ void ring_counters(table_layout::Counters& counters);
 // A peer's registration table as this process has read it. The registrations are sorted, so that a
 // few comparisons find a piece. The contents of the table are not trusted, only bounded.
 //
-//   bases  [ 100, 200, 250 ]     where each range begins, in order
+//   base   [ 100, 200, 250 ]     where each range begins, in order
 //   reach  [ 150, 400, 400 ]     the furthest end of all ranges up to here
 //
 // A piece is in one range exactly when the furthest end of those that begin before it is at or
@@ -177,8 +178,7 @@ class RegistrationView {
   const Range* allocation_of(std::uint64_t address, std::uint64_t bytes);
   bool has_allocations() const { return !allocations_.empty(); }
   bool has_allocation(std::uint32_t number) const {
-    return std::any_of(allocations_.begin(), allocations_.end(),
-                       [number](const Range& range) { return range.allocation == number; });
+    return std::ranges::find(allocations_, number, &Range::allocation) != allocations_.end();
   }
   // The nearest registrations around an address, for messages.
   std::string describe(std::uint64_t address) const;
@@ -188,17 +188,22 @@ class RegistrationView {
     std::uint64_t stamp = 0;
     Range range;
   };
+  struct Entry {  // of a range; `reach`: the furthest end of all up to it
+    std::uint64_t base = 0;
+    std::uint64_t reach = 0;
+    std::uint32_t slot = 0;
+  };
   struct Joined {  // [from, to) is covered by ranges that are joined
     std::uint64_t from = 0;
     std::uint64_t to = 0;
   };
 
   Known read(std::uint32_t slot) const;
+  const Range& range_of(const Entry& entry) const { return known_[entry.slot].range; }
   void read_all();
   void take(std::uint32_t slot);
   void insert(std::uint32_t slot, const Range& range);
   void erase(std::uint32_t slot, const Range& range);
-  void rebuild();
   void extend_reach(std::size_t from);
   bool joined_covers(std::uint64_t address, std::uint64_t end, std::size_t before);
 
@@ -206,12 +211,10 @@ class RegistrationView {
   std::uint64_t seen_ = 0;  // changes
   bool has_read_ = false;
   bool allocations_changed_ = false;
-  std::vector<Known> known_;  // by slot
-  std::vector<std::uint64_t> bases_;
-  std::vector<std::uint64_t> reach_;
-  std::vector<std::uint32_t> slots_;  // whose range each is
-  std::vector<Range> allocations_;    // sorted
-  std::size_t joined_count_ = 0;      // ranges that have a group
+  std::vector<Known> known_;        // by slot
+  std::vector<Entry> entries_;      // by base
+  std::vector<Range> allocations_;  // by base
+  std::size_t joined_count_ = 0;    // ranges that have a group
   std::size_t hint_ = 0;
   std::size_t allocation_hint_ = 0;
   Joined joined_;
