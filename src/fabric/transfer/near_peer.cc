@@ -26,10 +26,6 @@ std::byte* begin_of(const Range& allocation, const OpenedPointer* mapping) {
   return mapping->base.get() + lead;
 }
 
-const auto kByNumber = [](const auto& entry, std::uint32_t allocation) {
-  return entry.first < allocation;
-};
-
 }  // namespace
 
 // Thread-safe.
@@ -43,17 +39,14 @@ class NearPeer final : public Peer {
     std::size_t alike = 1;
     while (alike < resolved.count && is_mapped(alike) == is_mapped(0)) ++alike;
     if (alike == resolved.count && is_mapped(0)) return;
-    resolved.is_refused = resolved.is_missing = false;
-    resolved.wanted_allocation = 0;
-    resolved.wanted_pieces.clear();
-    if (is_mapped(0)) {
+    const bool begins_mapped = is_mapped(0);
+    resolved.clear();
+    if (begins_mapped)
       resolved.count = alike;
-    } else if (const auto linked = linked_peer(); linked != nullptr) {
+    else if (const auto linked = linked_peer(); linked != nullptr)
       linked->resolve(pieces.first(alike), resolved);
-    } else {
-      resolved.count = 0;
+    else
       resolved.is_missing = true;
-    }
   }
   bool move_at_once(Direction direction, const Piece& piece, Spot& spot) override {
     if (is_this_process_ || device() != nullptr || uses_link_.load(std::memory_order_acquire))
@@ -84,8 +77,7 @@ class NearPeer final : public Peer {
     if (mapping_of(allocation) != nullptr) return Status::ok();
     auto more = mapped_ == nullptr ? std::make_shared<MappedAllocations>()
                                    : std::make_shared<MappedAllocations>(*mapped_);
-    more->emplace(std::lower_bound(more->begin(), more->end(), allocation, kByNumber), allocation,
-                  std::move(made));
+    more->emplace(allocation, std::move(made));
     mapped_ = std::move(more);
     return Status::ok();
   }
@@ -138,11 +130,7 @@ class NearPeer final : public Peer {
   }
   // As the table has them.
   void look_up(std::span<const Piece> pieces, ResolvedPieces& resolved) MEMSPAN_EXCLUDES(mutex_) {
-    resolved.count = 0;
-    resolved.is_refused = false;
-    resolved.is_missing = false;
-    resolved.wanted_allocation = 0;
-    resolved.link = nullptr;
+    resolved.clear();
     MutexLock lock(mutex_);
     if (view_.refresh()) drop_freed_allocations();
     if (view_.has_allocations()) resolved.held = mapped_;
@@ -227,16 +215,17 @@ class NearPeer final : public Peer {
   // Copies that run keep theirs.
   void drop_freed_allocations() MEMSPAN_REQUIRES(mutex_) {
     if (mapped_ == nullptr) return;
-    auto kept = std::make_shared<MappedAllocations>();
-    for (const auto& entry : *mapped_)
-      if (view_.has_allocation(entry.first)) kept->push_back(entry);
-    if (kept->size() < mapped_->size()) mapped_ = std::move(kept);
+    auto kept = std::make_shared<MappedAllocations>(*mapped_);
+    const auto is_freed = [this](const auto& each) MEMSPAN_REQUIRES(mutex_) {
+      return !view_.has_allocation(each.first);
+    };
+    if (std::erase_if(*kept, is_freed) > 0) mapped_ = std::move(kept);
   }
   // Null when it is not mapped.
   const OpenedPointer* mapping_of(std::uint32_t allocation) MEMSPAN_REQUIRES(mutex_) {
     if (mapped_ == nullptr) return nullptr;
-    const auto found = std::lower_bound(mapped_->begin(), mapped_->end(), allocation, kByNumber);
-    return found != mapped_->end() && found->first == allocation ? &found->second : nullptr;
+    const auto found = mapped_->find(allocation);
+    return found != mapped_->end() ? &found->second : nullptr;
   }
   Result<OpenedPointer> map(std::uint32_t allocation, const std::string& doing,
                             Deadline deadline) const {

@@ -14,8 +14,6 @@ MEMSPAN_REMEDY(kNotRegistered, "not-registered",
 
 // For one record, of a store that can be reached.
 constexpr Duration kLookPatience = std::chrono::seconds(1);
-// A peer has one spelling, or a few. If there are more than this, all are looked up again.
-constexpr std::size_t kMostSpellings = 8192;
 // How many of the dead are remembered.
 constexpr std::size_t kMostDeparted = 8192;
 
@@ -82,11 +80,9 @@ Peers::~Peers() {
   if (watch)
     member_->tell_end(
         [&](const Deadline& deadline) { return member_->store().unwatch(*watch, deadline); });
-  decltype(known_->by_spelling) by_spelling;  // these end without the lock
-  decltype(known_->by_name) by_name;
+  decltype(known_->by_name) by_name;  // ends without the lock
   MutexLock lock(known_->mutex);
   known_->await_watches();
-  by_spelling.swap(known_->by_spelling);
   by_name.swap(known_->by_name);
 }
 
@@ -94,20 +90,13 @@ Result<std::shared_ptr<Peer>> Peers::find(std::string_view name, Waiting waiting
   if (auto peer = known(name); peer != nullptr) [[likely]]
     return peer;
   MEMSPAN_PASS_ASSIGN(auto normal, normal_name(name));
-  auto attached = attach(normal, waiting);
-  if (!attached.is_ok()) return attached;
-  decltype(known_->by_spelling) before;  // ends without the lock
-  MutexLock lock(known_->mutex);
-  if (known_->by_spelling.size() >= kMostSpellings) before.swap(known_->by_spelling);
-  known_->by_spelling.insert_or_assign(std::string(name), *attached);
-  return attached;
+  return attach(normal, waiting);
 }
 
 // Threads that want the same peer at the same time may each get as far as the broker; the first
 // that comes back counts.
 Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name, Waiting waiting) {
   const Deadline deadline = Deadline::after(kPatience);
-  if (auto peer = known_->find(name); peer != nullptr && peer->is_live()) return peer;
   reap();
   if (Status away = member_->store_state(); !away.is_ok()) {
     // No other process can have taken the name since.
@@ -145,11 +134,6 @@ void Peers::reap() {
   std::vector<std::shared_ptr<Peer>> ended;  // end without the lock
   MutexLock lock(known_->mutex);
   known_->await_watches();
-  std::erase_if(known_->by_spelling, [&](auto& entry) {
-    const bool is_over = !entry.second->is_live();
-    if (is_over) ended.push_back(std::move(entry.second));
-    return is_over;
-  });
   if (known_->departed.size() >= kMostDeparted) known_->departed.clear();
   for (auto it = known_->by_name.begin(); it != known_->by_name.end();) {
     Peer& peer = *it->second;

@@ -23,7 +23,7 @@ namespace memspan::transfer {
 
 // Registered allocations of a peer, mapped here, by number. Their mappings are shared with copies.
 // Never changed once it is shared.
-using MappedAllocations = std::vector<std::pair<std::uint32_t, OpenedPointer>>;
+using MappedAllocations = std::map<std::uint32_t, OpenedPointer>;
 // A region of an endpoint, and the address of its first byte there. A value.
 struct RegionExtent {
   std::uint64_t base = 0;
@@ -47,6 +47,15 @@ struct ResolvedPieces {
   std::shared_ptr<Link> link;
   std::array<const RegionExtent*, kMost> extents;
   std::shared_ptr<const KnownExtents> held_extents;  // keeps them
+
+  // `held` and `held_extents` stay: nothing that an engine still uses is given back.
+  void clear() {
+    count = 0;
+    is_refused = is_missing = false;
+    wanted_allocation = 0;
+    wanted_pieces.clear();
+    link = nullptr;
+  }
 };
 
 // Registered memory of a peer that a single piece was in. A value.
@@ -260,17 +269,19 @@ class Peers {
   // there, and with it that thread. Peers are released without the lock.
   struct Known {
     Mutex mutex;
-    std::unordered_map<std::string, std::shared_ptr<Peer>, Hash, std::equal_to<>> by_spelling
+    std::unordered_map<std::string, std::shared_ptr<Peer>, Hash, std::equal_to<>> by_name
         MEMSPAN_GUARDED_BY(mutex);
-    std::map<std::string, std::shared_ptr<Peer>, std::less<>> by_name MEMSPAN_GUARDED_BY(mutex);
     std::map<std::string, Departed> departed MEMSPAN_GUARDED_BY(mutex);
     std::optional<std::uint64_t> watch MEMSPAN_GUARDED_BY(mutex);  // of all records
     int noting MEMSPAN_GUARDED_BY(mutex) = 0;  // calls of watches that use a peer of by_name
     ConditionVariable returned;
-    std::shared_ptr<Peer> find(std::string_view name) {  // null: not known
-      MutexLock lock(mutex);
-      const auto found = by_name.find(name);
-      return found != by_name.end() ? found->second : nullptr;
+    std::shared_ptr<Peer> find(std::string_view name) {
+      std::shared_ptr<Peer> peer;
+      {
+        MutexLock lock(mutex);
+        if (const auto found = by_name.find(name); found != by_name.end()) peer = found->second;
+      }
+      return peer != nullptr && peer->is_live() ? peer : nullptr;
     }
     // Before a peer leaves by_name: no watch uses it any more. A watch asks its peer for a second
     // at most.
@@ -293,15 +304,12 @@ class Peers {
     void unlock() { is_used.store(false, std::memory_order_release); }
   };
 
-  // Null: not known by this spelling, or it has ended.
-  std::shared_ptr<Peer> known(std::string_view spelling) {
-    std::shared_ptr<Peer> peer;
-    {
-      MutexLock lock(known_->mutex);
-      if (const auto found = known_->by_spelling.find(spelling); found != known_->by_spelling.end())
-        peer = found->second;
-    }
-    return peer != nullptr && peer->is_live() ? peer : nullptr;
+  // Null: not known, or it has ended.
+  std::shared_ptr<Peer> known(std::string_view name) {
+    if (auto peer = known_->find(name); peer != nullptr) [[likely]]
+      return peer;
+    const auto normal = normal_name(name);
+    return normal.is_ok() ? known_->find(*normal) : nullptr;
   }
   Result<std::shared_ptr<Peer>> attach(const std::string& name, Waiting waiting);
   // Gives up all that have ended: their memory and descriptors.

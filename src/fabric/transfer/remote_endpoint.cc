@@ -29,9 +29,7 @@ const RegionExtent* find_extent(const KnownExtents& extents, const Piece& piece)
 class RemoteEndpoint final : public Peer {
  public:
   void resolve(std::span<const Piece> pieces, ResolvedPieces& resolved) override {
-    resolved.count = 0;
-    resolved.is_refused = false;
-    resolved.is_missing = false;
+    resolved.clear();
     resolved.link = std::shared_ptr<Link>(remote_, &remote_->link());
     {
       MutexLock lock(mutex_);
