@@ -17,7 +17,6 @@
 
 #include "fabric/transfer/endpoint_record.h"
 #include "fabric/transfer/registrations.h"
-#include "fabric/transfer/remote_service.h"
 #include "memory/adopted_memory.h"
 #include "node/descriptor_broker.h"
 
@@ -126,7 +125,10 @@ class RegisteredMemory {
 
   // For members on other hosts: the regions that contain the pieces.
   Result<ResolveAnswer> resolve(RemoteAccess& access, std::span<const Piece> pieces)
-      MEMSPAN_EXCLUDES(mutex_);
+      MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return exposed_.resolve(access, pieces);
+  }
   // Peers find it ended from now on.
   void close() MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);

@@ -268,7 +268,7 @@ bool RegistrationView::covers(std::uint64_t address, std::uint64_t bytes) {
 
 // From each joined range that contains `address`, forward over those of its group that touch.
 bool RegistrationView::joined_covers(std::uint64_t address, std::uint64_t end, std::size_t before) {
-  if (joined_.from <= address && end <= joined_.to) return true;
+  if (joined_.base <= address && end <= joined_.end) return true;
   for (std::size_t first = before + 1; first-- > 0 && entries_[first].reach > address;) {
     const Range& range = range_of(entries_[first]);
     if (range.group == 0 || end_of(range) <= address) continue;
@@ -288,12 +288,12 @@ bool RegistrationView::joined_covers(std::uint64_t address, std::uint64_t end, s
 std::optional<RegistrationView::Extent> RegistrationView::extent_of(std::uint64_t address,
                                                                     std::uint64_t bytes) {
   if (const Range* allocation = allocation_of(address, bytes); allocation != nullptr)
-    return Extent{allocation->base, end_of(*allocation), false};
+    return Extent{allocation->base, end_of(*allocation)};
   if (!covers(address, bytes)) return std::nullopt;
   for (std::size_t i = hint_ + 1; i-- > 0 && entries_[i].reach >= address + bytes;)
     if (const Range& range = range_of(entries_[i]); end_of(range) >= address + bytes)
-      return Extent{range.base, end_of(range), false};
-  return Extent{joined_.from, joined_.to, true};
+      return Extent{range.base, end_of(range)};
+  return joined_;
 }
 
 const Range* RegistrationView::allocation_of(std::uint64_t address, std::uint64_t bytes) {

@@ -171,7 +171,6 @@ class RegistrationView {
   struct Extent {
     std::uint64_t base = 0;
     std::uint64_t end = 0;
-    bool is_joined = false;  // of several ranges
   };
   std::optional<Extent> extent_of(std::uint64_t address, std::uint64_t bytes);
   // The registered allocation that contains all of it; null if none does.
@@ -193,10 +192,6 @@ class RegistrationView {
     std::uint64_t reach = 0;
     std::uint32_t slot = 0;
   };
-  struct Joined {  // [from, to) is covered by ranges that are joined
-    std::uint64_t from = 0;
-    std::uint64_t to = 0;
-  };
 
   Known read(std::uint32_t slot) const;
   const Range& range_of(const Entry& entry) const { return known_[entry.slot].range; }
@@ -217,7 +212,7 @@ class RegistrationView {
   std::size_t joined_count_ = 0;    // ranges that have a group
   std::size_t hint_ = 0;
   std::size_t allocation_hint_ = 0;
-  Joined joined_;
+  Extent joined_;  // covered by joined ranges
 };
 
 }  // namespace memspan::transfer
