@@ -54,8 +54,6 @@ struct MappedPieces {
   }
 };
 
-constexpr Duration kFetchPatience = std::chrono::seconds(5);
-
 }  // namespace
 
 std::optional<CopyFault> copy_mapped(Direction direction, const Piece& piece, std::byte* mapped) {
@@ -87,7 +85,7 @@ Status CopyEngine::move(Quantum quantum) {
   }
   MEMSPAN_PASS(status);
   // A peer that ended during the move has not got all of it.
-  return check_peer();
+  return peer_.check();
 }
 
 Status CopyEngine::move_all() {
@@ -109,7 +107,8 @@ Status CopyEngine::fetch() {
 }
 
 Status CopyEngine::move_block(Quantum& quantum) {
-  MEMSPAN_PASS(check_peer());
+  // The peer may be destroyed at any time; from then on nothing of it is touched.
+  MEMSPAN_PASS(peer_.check());
   const std::span<Piece> block(
       block_.data(), std::min<std::uint64_t>(block_.size(), pieces_.count() - cursor_.piece));
   pieces_.fill(cursor_.piece, block);
@@ -294,12 +293,12 @@ namespace {
 Status resolve_all(Peer& peer, std::span<const Piece> block, std::uint64_t first,
                    ResolvedPieces& resolved) {
   while (true) {
-    if (!peer.is_open() && !peer.is_live()) return peer.why_not_live();
+    MEMSPAN_PASS(peer.check());
     peer.resolve(block, resolved);
     if (resolved.is_refused && resolved.count < block.size())
       return peer.refusal(block[resolved.count], first + resolved.count);
     if (!resolved.is_missing) return Status::ok();
-    const Status fetched = peer.fetch(resolved, Deadline::after(kFetchPatience));
+    const Status fetched = peer.fetch(resolved, Deadline::after(kMappingPatience));
     if (fetched.code() == Code::kNotFound)
       return peer.refusal(block[resolved.count], first + resolved.count);
     MEMSPAN_PASS(fetched);

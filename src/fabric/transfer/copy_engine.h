@@ -79,11 +79,6 @@ class CopyEngine {
   Status flush();
   Status flush_remote();
   Status add_remote(const Piece& piece, const RegionExtent& extent);
-  // The peer may be destroyed at any time; from then on nothing of it is touched.
-  Status check_peer() {
-    if (peer_.is_open() || peer_.is_live()) return Status::ok();
-    return peer_.why_not_live();
-  }
 
   Peer& peer_;
   Device* const device_;

@@ -25,30 +25,22 @@ std::string normal_address(int family, const std::string& text) {
   return normal;
 }
 
-bool is_letter(char each) {
-  return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z');
-}
-bool is_digit(char each) {
-  return each >= '0' && each <= '9';
-}
-
 // A host's name, in small letters; empty if it is invalid. The last part has a letter, so that an
 // address with a mistake is not taken for a name.
 std::string normal_host(std::string_view text) {
-  if (text.size() > kMostHostBytes) return "";
-  std::string normal;
-  bool has_letter = false;
-  for (std::size_t i = 0; i <= text.size(); ++i) {
-    const bool ends_part = i == text.size() || text[i] == '.';
-    if (ends_part && (normal.empty() || normal.back() == '.' || normal.back() == '-')) return "";
-    if (i == text.size()) break;
-    if (text[i] == '-' && (normal.empty() || normal.back() == '.')) return "";
-    if (!ends_part && text[i] != '-' && text[i] != '_' && !is_letter(text[i]) && !is_digit(text[i]))
-      return "";
-    has_letter = is_letter(text[i]) || (has_letter && !ends_part);
-    normal += is_letter(text[i]) ? static_cast<char>(text[i] | 0x20) : text[i];
-  }
-  return has_letter ? normal : "";
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
+  std::string normal(text);
+  for (char& each : normal)
+    if (each >= 'A' && each <= 'Z') each = static_cast<char>(each | 0x20);
+  // A part is not empty, and has no hyphen at its ends.
+  const std::string parts = "." + normal + ".";
+  for (const char* const wrong : {"..", ".-", "-."})
+    if (parts.find(wrong) != std::string::npos) return "";
+  const bool is_allowed =
+      normal.find_first_not_of(std::string(kLetters) + "0123456789-_.") == std::string::npos;
+  const bool has_letter =
+      normal.find_first_of(kLetters, normal.rfind('.') + 1) != std::string::npos;
+  return text.size() <= kMostHostBytes && is_allowed && has_letter ? normal : "";
 }
 
 }  // namespace

@@ -81,10 +81,6 @@ class NearPeer final : public Peer {
     mapped_ = std::move(more);
     return Status::ok();
   }
-  Status refusal(const Piece& piece, std::uint64_t number) override {
-    MutexLock lock(mutex_);
-    return not_registered(piece, number, record().name, view_.describe(piece.remote));
-  }
   Status notify(const std::string& sender, const CompletionAction& action) override {
     MEMSPAN_PASS(why_not_live());
     if (action.has_message)
@@ -123,6 +119,10 @@ class NearPeer final : public Peer {
         notifications_(std::move(answer.descriptors[1])),
         is_this_process_(answer.pid == getpid()),
         view_(table_) {}
+  std::string nearest(const Piece& piece) override {
+    MutexLock lock(mutex_);
+    return view_.describe(piece.remote);
+  }
   bool is_gone() const override { return is_gone_after(Duration::zero()); }
   bool is_gone_after(Duration patience) const {
     pollfd polled{process_handle_.get(), POLLIN, 0};

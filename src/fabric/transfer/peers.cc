@@ -11,6 +11,8 @@ namespace {
 MEMSPAN_REMEDY(kNotRegistered, "not-registered",
                "The peer has not registered this memory, or not all of its bytes.",
                "Register it on the peer before the transfer begins, up to the last byte.");
+MEMSPAN_REMEDY(kNoEndpoint, "no-endpoint", "No process has an endpoint of that name at this store.",
+               "Compare the name and the store URL of both processes; is the peer running?");
 
 // For one record, of a store that can be reached.
 constexpr Duration kLookPatience = std::chrono::seconds(1);
@@ -19,16 +21,12 @@ constexpr std::size_t kMostDeparted = 8192;
 
 }  // namespace
 
-MEMSPAN_REMEDY(kNoEndpoint, "no-endpoint", "No process has an endpoint of that name at this store.",
-               "Compare the name and the store URL of both processes; is the peer running?");
-
-Status not_registered(const Piece& piece, std::uint64_t number, const std::string& endpoint,
-                      const std::string& nearest) {
+Status Peer::refusal(const Piece& piece, std::uint64_t number) {
   return {Code::kNotFound,
           fmt::format(
               "piece {}: {} bytes at {:#x} are not entirely in what endpoint {} has registered; "
               "{}{}",
-              number, piece.bytes, piece.remote, endpoint, nearest, kNotRegistered)};
+              number, piece.bytes, piece.remote, record_.name, nearest(piece), kNotRegistered)};
 }
 
 const std::atomic<std::uint64_t> Peer::kAlwaysOpen{kOpen};

@@ -71,11 +71,6 @@ struct Spot {
   }
 };
 
-// Why a piece is refused; `nearest` names the registrations near it.
-extern const char kNoEndpoint[];  // the end of a message (core/remedy.h)
-Status not_registered(const Piece& piece, std::uint64_t number, const std::string& endpoint,
-                      const std::string& nearest);
-
 // Thread-safe.
 class Peer {
  public:
@@ -94,6 +89,8 @@ class Peer {
     return end_.load(std::memory_order_acquire) == End::kNone &&
            state_->load(std::memory_order_acquire) == kOpen;
   }
+  // Ok while it is open and its process lives.
+  Status check() { return is_open() || is_live() ? Status::ok() : why_not_live(); }
   // Why is_live() is false, without waiting; ok while the peer lives.
   Status why_not_live() const;
   // Whether the peer exists now, as the endpoint itself knows it; ok if it does.
@@ -136,8 +133,8 @@ class Peer {
   // The kernel refused to move pieces, for this reason: from now on a link moves them. False if no
   // link may.
   virtual bool use_link(const Status& /*refusal*/) { return false; }
-  // Why the piece was refused.
-  virtual Status refusal(const Piece& piece, std::uint64_t number) = 0;
+  // Why the piece was refused: kNotFound.
+  Status refusal(const Piece& piece, std::uint64_t number);
   // kTimeout: its notification queue is full, and nothing was done.
   virtual Status notify(const std::string& sender, const CompletionAction& action) = 0;
   // Writable when the queue may have space; -1: no descriptor shows that.
@@ -171,6 +168,8 @@ class Peer {
     ended_();
   }
   bool has_ended() const { return end_.load(std::memory_order_acquire) != End::kNone; }
+  // Names the registrations near a piece that was refused.
+  virtual std::string nearest(const Piece& piece) = 0;
   // Asks the kernel.
   virtual bool is_gone() const { return false; }
   // For when the store has no record of it any more. kNone: it still exists.

@@ -95,19 +95,6 @@ Status check_counter(std::uint32_t counter) {
                                               counter, table_layout::kCounters - 1)};
 }
 
-void add_to_counter(table_layout::Counters& counters, std::uint32_t counter, std::uint64_t value) {
-  counters.values[counter].fetch_add(value, std::memory_order_seq_cst);
-  ring_counters(counters);
-}
-
-void ring_counters(table_layout::Counters& counters) {
-  notify(counters.added);
-}
-
-std::uint64_t read_counter(const table_layout::Counters& counters, std::uint32_t counter) {
-  return counters.values[counter].load(std::memory_order_acquire);
-}
-
 Status wait_for_counter(table_layout::Counters& counters, std::uint32_t counter,
                         std::uint64_t value, const std::atomic<bool>& is_over, Deadline deadline) {
   const auto& word = counters.values[counter];
@@ -120,17 +107,6 @@ Status wait_for_counter(table_layout::Counters& counters, std::uint32_t counter,
   if (is_ended) return {Code::kUnavailable, "the endpoint is being destroyed"};
   return end_of_wait(fmt::format("timeout: counter {} is {} and not yet {}", counter, seen, value));
 }
-
-namespace {
-
-// A slot that changes all the time is skipped; its changes are all in the log.
-constexpr int kReadsOfASlot = 8;
-
-std::uint64_t end_of(const Range& range) {
-  return range.base + range.bytes;
-}
-
-}  // namespace
 
 bool RegistrationView::refresh() {
   const std::uint64_t version = pages_.header().version.load(std::memory_order_acquire);
@@ -158,6 +134,8 @@ bool RegistrationView::refresh() {
 }
 
 RegistrationView::Known RegistrationView::read(std::uint32_t index) const {
+  // A slot that changes all the time is skipped; its changes are all in the log.
+  constexpr int kReadsOfASlot = 8;
   const Slot& slot = pages_.slot(index);
   for (int i = 0; i < kReadsOfASlot; ++i) {
     Known known;
@@ -239,7 +217,7 @@ void RegistrationView::erase(std::uint32_t slot, const Range& range) {
 void RegistrationView::extend_reach(std::size_t from) {
   std::uint64_t furthest = from == 0 ? 0 : entries_[from - 1].reach;
   for (std::size_t i = from; i < entries_.size(); ++i) {
-    furthest = std::max(furthest, end_of(range_of(entries_[i])));
+    furthest = std::max(furthest, range_of(entries_[i]).end());
     if (entries_[i].reach == furthest && i > from) return;
     entries_[i].reach = furthest;
   }
@@ -271,12 +249,12 @@ bool RegistrationView::joined_covers(std::uint64_t address, std::uint64_t end, s
   if (joined_.base <= address && end <= joined_.end) return true;
   for (std::size_t first = before + 1; first-- > 0 && entries_[first].reach > address;) {
     const Range& range = range_of(entries_[first]);
-    if (range.group == 0 || end_of(range) <= address) continue;
-    std::uint64_t covered = end_of(range);
+    if (range.group == 0 || range.end() <= address) continue;
+    std::uint64_t covered = range.end();
     for (std::size_t i = first + 1;
          i < entries_.size() && entries_[i].base <= covered && covered < end; ++i)
       if (const Range& next = range_of(entries_[i]); next.group == range.group)
-        covered = std::max(covered, end_of(next));
+        covered = std::max(covered, next.end());
     if (covered >= end) {
       joined_ = {range.base, covered};
       return true;
@@ -288,11 +266,11 @@ bool RegistrationView::joined_covers(std::uint64_t address, std::uint64_t end, s
 std::optional<RegistrationView::Extent> RegistrationView::extent_of(std::uint64_t address,
                                                                     std::uint64_t bytes) {
   if (const Range* allocation = allocation_of(address, bytes); allocation != nullptr)
-    return Extent{allocation->base, end_of(*allocation)};
+    return Extent{allocation->base, allocation->end()};
   if (!covers(address, bytes)) return std::nullopt;
   for (std::size_t i = hint_ + 1; i-- > 0 && entries_[i].reach >= address + bytes;)
-    if (const Range& range = range_of(entries_[i]); end_of(range) >= address + bytes)
-      return Extent{range.base, end_of(range)};
+    if (const Range& range = range_of(entries_[i]); range.end() >= address + bytes)
+      return Extent{range.base, range.end()};
   return joined_;
 }
 
@@ -319,7 +297,7 @@ std::string RegistrationView::describe(std::uint64_t address) const {
     if (range.base > address && (above == nullptr || range.base < above->base)) above = &range;
   }
   const auto text = [](const Range& range) {
-    return fmt::format("[{:#x}, {:#x})", range.base, end_of(range));
+    return fmt::format("[{:#x}, {:#x})", range.base, range.end());
   };
   if (below == nullptr) std::swap(below, above);
   if (below == nullptr) return "it has registered nothing";

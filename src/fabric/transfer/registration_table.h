@@ -35,6 +35,7 @@ struct Range {
   std::uint64_t bytes = 0;
   std::uint32_t allocation = 0;
   std::uint32_t group = 0;
+  std::uint64_t end() const { return base + bytes; }
   bool operator==(const Range&) const = default;
 };
 
@@ -140,13 +141,18 @@ class RegistrationTable {
 Status check_counter(std::uint32_t counter);
 
 // A process that sees the sum sees all earlier moves. For any process that has the table.
-void add_to_counter(table_layout::Counters& counters, std::uint32_t counter, std::uint64_t value);
-std::uint64_t read_counter(const table_layout::Counters& counters, std::uint32_t counter);
+inline void add_to_counter(table_layout::Counters& counters, std::uint32_t counter,
+                           std::uint64_t value) {
+  counters.values[counter].fetch_add(value, std::memory_order_seq_cst);
+  notify(counters.added);
+}
+inline std::uint64_t read_counter(const table_layout::Counters& counters, std::uint32_t counter) {
+  return counters.values[counter].load(std::memory_order_acquire);
+}
 // Waits until the counter is `value` or more. kTimeout reports the counter. kUnavailable: a thread
-// set `is_over` and called ring_counters().
+// set `is_over` and notified `added`.
 Status wait_for_counter(table_layout::Counters& counters, std::uint32_t counter,
                         std::uint64_t value, const std::atomic<bool>& is_over, Deadline deadline);
-void ring_counters(table_layout::Counters& counters);
 
 // A peer's registration table as this process has read it. The registrations are sorted, so that a
 // few comparisons find a piece. The contents of the table are not trusted, only bounded.

@@ -61,10 +61,6 @@ class RemoteEndpoint final : public Peer {
     MutexLock lock(mutex_);
     extents_ = std::make_shared<const KnownExtents>();
   }
-  Status refusal(const Piece& piece, std::uint64_t number) override {
-    MutexLock lock(mutex_);
-    return not_registered(piece, number, record().name, nearest_);
-  }
   Status notify(const std::string& sender, const CompletionAction& action) override {
     MEMSPAN_PASS(why_not_live());
     if (!action.has_message && !action.has_counter) return Status::ok();
@@ -91,6 +87,10 @@ class RemoteEndpoint final : public Peer {
         member_(std::move(member)),
         remote_(std::move(remote)),
         extents_(std::make_shared<const KnownExtents>()) {}
+  std::string nearest(const Piece& /*piece*/) override {
+    MutexLock lock(mutex_);
+    return nearest_;
+  }
   // A process that lives knows whether it has destroyed the endpoint.
   End how_it_left() override {
     const auto answer = remote_->call(record().published_name(), encode_record(EndpointRequest{}),

@@ -61,7 +61,7 @@ class Endpoint {
   // Ends every wait for messages and counters, for good.
   void end_waits() {
     is_ending_.store(true, std::memory_order_seq_cst);
-    ring_counters(counters());
+    notify(counters().added);
     notifications_.end();
   }
 
