@@ -19,7 +19,7 @@ using transfer::Role;
 bool may_remove(const void* handle) {
   auto endpoint = endpoints().use(handle);
   if (!endpoint) return true;
-  if (endpoint->is_own_thread()) return false;
+  if (endpoint->worker().is_own_thread()) return false;
   endpoint->end_waits();
   return true;
 }
@@ -229,8 +229,8 @@ MEMSPAN_EXPORT int32_t smem_trans_set_peer_down_callback(smem_trans_t handle,
                                                          smem_trans_peer_down_callback_t down,
                                                          void* userData) try {
   return do_at_endpoint(__func__, handle, Status::ok(), [&](transfer::Endpoint& endpoint) {
-    if (down == nullptr) return endpoint.set_on_peer_down(nullptr);
-    return endpoint.set_on_peer_down(
+    if (down == nullptr) return endpoint.worker().set_on_peer_down(nullptr);
+    return endpoint.worker().set_on_peer_down(
         [down, userData](const std::string& peer) { down(peer.c_str(), userData); });
   });
 }

@@ -63,8 +63,8 @@ std::int32_t prepare(const Given& given, Make make) try {
   if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
   transfer::MadePieces pieces = make();
   if (!pieces.is_ok()) return smem_result(given.call, pieces.status());
-  auto request = endpoint->prepare(static_cast<Direction>(given.direction), given.peer,
-                                   std::move(pieces).value());
+  auto request = std::make_shared<Request>(static_cast<Direction>(given.direction),
+                                           endpoint->name(), given.peer, std::move(pieces).value());
   return add_object(given.call, requests(),
                     std::make_unique<HeldRequest>(HeldRequest{given.endpoint, std::move(request)}),
                     "request", given.request);

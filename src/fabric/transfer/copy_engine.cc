@@ -75,8 +75,7 @@ Status CopyEngine::move(Quantum quantum) {
     status = std::move(flushed);
   else
     cursor_ = reached;
-  const bool is_stale = remote_ != nullptr && std::exchange(remote_->is_stale, false);
-  if (std::exchange(begins_link_, false) || is_stale) {
+  if (std::exchange(is_stale_, false)) {
     // Memory that was registered again since then is another region.
     peer_.forget_extents();
     resolved_.is_missing = true;
@@ -249,22 +248,6 @@ Status CopyEngine::add_remote(const Piece& piece, const RegionExtent& extent) {
   return Status::ok();
 }
 
-// After a failed flush, none of its pieces counts as moved.
-Status CopyEngine::flush_remote() {
-  constexpr int kMostStale = 100;
-  Status status =
-      remote_->link->move(remote_->context, move_direction(direction_), remote_->pieces);
-  if (const Status settled = remote_->context.quiet(); status.is_ok()) status = settled;
-  remote_->pieces.clear();
-  if (status.is_ok()) {
-    flushed_ = cursor_;
-    return status;
-  }
-  cursor_ = flushed_;
-  if (status.code() == Code::kStale) remote_->is_stale = ++remote_->stale_count < kMostStale;
-  return name_loss(status);
-}
-
 // A peer that is gone is named, and how it ended; else the piece at which the copy failed.
 Status CopyEngine::name_loss(const Status& status) {
   if (status.code() == Code::kPeerLost) {
@@ -275,16 +258,27 @@ Status CopyEngine::name_loss(const Status& status) {
 }
 
 Status CopyEngine::flush() {
-  if (remote_ != nullptr && !remote_->pieces.empty()) return flush_remote();
-  if (vector_.is_empty()) return Status::ok();
-  Status status = vector_.flush();
+  constexpr int kMostStale = 100;
+  if (!has_pending()) return Status::ok();
+  const bool is_remote = remote_ != nullptr && !remote_->pieces.empty();
+  Status status;
+  if (is_remote) {
+    status = remote_->link->move(remote_->context, move_direction(direction_), remote_->pieces);
+    if (const Status settled = remote_->context.quiet(); status.is_ok()) status = settled;
+    remote_->pieces.clear();
+  } else {
+    status = vector_.flush();
+  }
   if (status.is_ok()) {
     flushed_ = cursor_;
     return status;
   }
-  cursor_ = flushed_ = advanced(pieces_, flushed_, vector_.moved());
-  if (status.code() == Code::kAuth || status.code() == Code::kNotSupported)
-    begins_link_ = peer_.use_link(status);
+  // None of the pieces of a link counts as moved.
+  if (!is_remote) flushed_ = advanced(pieces_, flushed_, vector_.moved());
+  cursor_ = flushed_;
+  if (is_remote && status.code() == Code::kStale) is_stale_ = ++remote_->stale_count < kMostStale;
+  if (!is_remote && (status.code() == Code::kAuth || status.code() == Code::kNotSupported))
+    is_stale_ = peer_.use_link(status);
   return name_loss(status);
 }
 

@@ -29,8 +29,7 @@ struct RemoteMoves {
   std::vector<MovePiece> pieces;
   std::shared_ptr<Link> link;
   std::shared_ptr<const KnownExtents> held;  // whose regions they name
-  bool is_stale = false;                     // one of them was
-  int stale_count = 0;
+  int stale_count = 0;                       // how often one of them was
 };
 
 // One transfer's. Lives on the stack (40 KiB); one thread.
@@ -77,7 +76,6 @@ class CopyEngine {
   Status name_piece(const Status& status) const;
   Status name_loss(const Status& status);
   Status flush();
-  Status flush_remote();
   Status add_remote(const Piece& piece, const RegionExtent& extent);
 
   Peer& peer_;
@@ -89,7 +87,8 @@ class CopyEngine {
   VectorCopy vector_;
   ResolvedPieces resolved_;
   bool is_refused_ = false;
-  bool begins_link_ = false;             // the last flush failed, and a link moves the pieces
+  // The last flush failed: a region was stale, or a link begins to move what the kernel refused.
+  bool is_stale_ = false;
   std::unique_ptr<RemoteMoves> remote_;  // once there was a piece for a link
   std::array<Piece, ResolvedPieces::kMost> block_;
 };

@@ -29,11 +29,11 @@ Status Peer::refusal(const Piece& piece, std::uint64_t number) {
               number, piece.bytes, piece.remote, record_.name, nearest(piece), kNotRegistered)};
 }
 
-const std::atomic<std::uint64_t> Peer::kAlwaysOpen{kOpen};
+const std::atomic<std::uint64_t> Peer::kAlwaysOpen{table_layout::kOpen};
 
 bool Peer::is_live() {
   if (has_ended()) return false;
-  if (state_->load(std::memory_order_acquire) != kOpen) {
+  if (state_->load(std::memory_order_acquire) != table_layout::kOpen) {
     end(End::kEnded);
     return false;
   }
@@ -201,7 +201,7 @@ void Peers::note_change(Known& known, const StoreChange& change) {
   const bool is_record = change.key == record_key(peer->record().name);
   if (change.key == destroyed_key(peer->record())) peer->note_destroyed();
   if (is_record && change.event == StoreEvent::kRemoved) peer->note_left();
-  if (is_record && change.event == StoreEvent::kSet) note_record(*peer, change.value);
+  if (is_record && change.event == StoreEvent::kSet) peer->note_record(change.value);
   MutexLock lock(known.mutex);
   --known.noting;
   known.returned.notify_all();
@@ -222,7 +222,7 @@ void Peers::settle() {
       continue;
     }
     if (!bytes.is_ok()) return;  // lost again
-    note_record(*peer, *bytes);
+    peer->note_record(*bytes);
   }
 }
 

@@ -87,7 +87,7 @@ class Peer {
   // Whether the endpoint has neither ended nor been destroyed; costs two loads.
   bool is_open() const {
     return end_.load(std::memory_order_acquire) == End::kNone &&
-           state_->load(std::memory_order_acquire) == kOpen;
+           state_->load(std::memory_order_acquire) == table_layout::kOpen;
   }
   // Ok while it is open and its process lives.
   Status check() { return is_open() || is_live() ? Status::ok() : why_not_live(); }
@@ -101,18 +101,19 @@ class Peer {
     if (!is_live()) return;
     if (const End how = how_it_left(); how != End::kNone) end(how);
   }
-  // The store has the record, written again `renewals` times.
-  void note_renewals(std::uint32_t renewals) {
+  // The store has this record of the name: its own, perhaps written again, or another endpoint's.
+  void note_record(std::string_view bytes) {
+    const auto now = decode_record(bytes);
+    if (!now.is_ok() || now->generation != record_.generation) {
+      if (is_live()) end(End::kLeft);
+      return;
+    }
     std::uint32_t known = renewals_.load(std::memory_order_relaxed);
-    while (known < renewals &&
-           !renewals_.compare_exchange_weak(known, renewals, std::memory_order_relaxed)) {
+    while (known < now->renewals &&
+           !renewals_.compare_exchange_weak(known, now->renewals, std::memory_order_relaxed)) {
     }
   }
   std::uint32_t renewals() const { return renewals_.load(std::memory_order_relaxed); }
-  // Another endpoint has its name.
-  void note_replaced() {
-    if (is_live()) end(End::kLeft);
-  }
   // It reported that it was destroyed.
   void note_destroyed() { end(End::kEnded); }
   // The link to it is gone.
@@ -147,7 +148,6 @@ class Peer {
   // kDied: as the kernel reports. kLost: a peer of another host, whose connection broke or is
   // silent.
   enum class End : int { kNone, kDied, kLost, kEnded, kLeft };
-  static constexpr auto kOpen = static_cast<std::uint64_t>(table_layout::State::kOpen);
   // For peers without a table.
   static const std::atomic<std::uint64_t> kAlwaysOpen;
 
@@ -323,13 +323,6 @@ class Peers {
   // One watch for the changes of all records. Watches of single peers would be n * n for n
   // endpoints that know each other, and with etcd as many connections.
   Status watch_records(Deadline deadline);
-  static void note_record(Peer& peer, std::string_view bytes) {
-    const auto now = decode_record(bytes);
-    if (now.is_ok() && now->generation == peer.record().generation)
-      peer.note_renewals(now->renewals);
-    else
-      peer.note_replaced();
-  }
   static void note_change(Known& known, const StoreChange& change);
   // Looks at the records of all live peers, because changes while the store was away were not
   // reported.

@@ -44,7 +44,7 @@ Result<RegistrationTable> RegistrationTable::create() {
   MEMSPAN_PASS_ASSIGN(auto pages, RegistrationPages::create());
   RegistrationTable made(std::move(pages));
   auto& header = *made.pages_.at<Header>(0);
-  header.state.store(static_cast<std::uint64_t>(State::kOpen), std::memory_order_relaxed);
+  header.state.store(kOpen, std::memory_order_relaxed);
   header.format.store(kFormat, std::memory_order_release);
   return made;
 }
@@ -85,8 +85,7 @@ void RegistrationTable::note_change(std::uint32_t slot) {
 }
 
 void RegistrationTable::close() {
-  pages_.at<Header>(0)->state.store(static_cast<std::uint64_t>(State::kClosed),
-                                    std::memory_order_release);
+  pages_.at<Header>(0)->state.store(kClosed, std::memory_order_release);
 }
 
 Status check_counter(std::uint32_t counter) {

@@ -46,7 +46,8 @@ inline constexpr std::uint32_t kSlots = 1u << 21;
 inline constexpr std::uint32_t kChanges = 4096;
 inline constexpr std::uint32_t kCounters = 1024;
 
-enum class State : std::uint64_t { kOpen = 1, kClosed = 2 };
+inline constexpr std::uint64_t kOpen = 1;  // states
+inline constexpr std::uint64_t kClosed = 2;
 
 struct Header {
   std::atomic<std::uint64_t> format;

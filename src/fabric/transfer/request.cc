@@ -40,10 +40,7 @@ Status endpoint_is_gone() {
 }  // namespace
 
 Progress Request::advance(PostedRequest& posted) {
-  {
-    MutexLock lock(mutex_);
-    if (!is_current(posted)) return Progress::kOver;
-  }
+  if (!is_wanted(posted)) return Progress::kOver;
   if (posted.peer == nullptr) {
     auto found = posted.peers->find(peer_name_, Peers::Waiting::kNone);
     if (!posted.found_by) posted.found_by = Deadline::after(Peers::kPatience);

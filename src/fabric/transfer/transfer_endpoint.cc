@@ -271,21 +271,19 @@ Endpoint::~Endpoint() {
         [&](const Deadline& deadline) { return store.remove(key, deadline).status(); });
 }
 
+// kUnavailable: the queue is full.
 Result<std::string> Endpoint::answer(std::string_view request) {
   MEMSPAN_PASS_ASSIGN(auto asked, decode_message<EndpointRequest>(request));
-  if (asked.is_notify) return answer_notify(asked);
-  MEMSPAN_PASS_ASSIGN(auto access, member_->remote_access());
-  MEMSPAN_PASS_ASSIGN(auto answer, memory_.resolve(*access, asked.resolve));
-  return encode_record(answer);
-}
-
-// kUnavailable: the queue is full.
-Result<std::string> Endpoint::answer_notify(const EndpointRequest& request) {
-  const CompletionAction& action = request.action;
+  if (!asked.is_notify) {
+    MEMSPAN_PASS_ASSIGN(auto access, member_->remote_access());
+    MEMSPAN_PASS_ASSIGN(auto answer, memory_.resolve(*access, asked.resolve));
+    return encode_record(answer);
+  }
+  const CompletionAction& action = asked.action;
   if (action.has_counter) MEMSPAN_PASS(check_counter(action.counter));
   if (action.has_message) {
     const Status status =
-        send_notification(notifications_.own_sending_end(), {request.sender, action.message});
+        send_notification(notifications_.own_sending_end(), {asked.sender, action.message});
     if (status.code() == Code::kTimeout) return Status(Code::kUnavailable, status.message());
     if (!status.is_ok()) return status;
   }

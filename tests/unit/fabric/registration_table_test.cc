@@ -95,10 +95,7 @@ TEST(RegistrationTableTest, LibraryMemoryIsApart) {
 
 TEST(RegistrationTableTest, IsClosedForGood) {
   auto both = Both::make();
-  const auto is_open = [&] {
-    return both->pages.header().state.load() ==
-           static_cast<std::uint64_t>(table_layout::State::kOpen);
-  };
+  const auto is_open = [&] { return both->pages.header().state.load() == table_layout::kOpen; };
   EXPECT_TRUE(is_open());
   both->table.close();
   EXPECT_FALSE(is_open());
