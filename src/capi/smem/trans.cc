@@ -71,32 +71,6 @@ Status check_create(const char* url, const char* name, const smem_trans_config_t
   return check_config(config);
 }
 
-smem_trans_t create_endpoint(const char* call, const char* url, const char* name,
-                             const smem_trans_config_t* config) {
-  const auto fail = [call](const Status& status, std::int32_t if_unavailable = SMEM_NOT_STARTED) {
-    smem_result(call, status, if_unavailable);
-    return nullptr;
-  };
-  if (Status status = check_create(url, name, config); !status.is_ok()) return fail(status);
-  if (!trans_is_ready()) {
-    trans_not_ready(call);
-    return nullptr;
-  }
-  const Deadline deadline = Deadline::after(std::chrono::seconds(config->initTimeout));
-  auto member = member_at(url, config->startConfigServer ? Hosting::kWhenPossible : Hosting::kNever,
-                          AfterLoss::kReconnects, std::nullopt, deadline);
-  if (!member.is_ok()) return fail(member.status());
-  auto made =
-      Endpoint::open(std::move(member).value(), name, static_cast<Role>(config->role), deadline);
-  if (!made.is_ok()) return fail(made.status(), SMEM_DUPLICATED);
-  // Now, so that it comes before the handlers of what this endpoint uses.
-  [[maybe_unused]] static const int registered = std::atexit(end_all_at_exit);
-  start_using_stores("trans");
-  void* const handle = endpoints().add(std::move(made).value());
-  if (handle == nullptr) smem_failure(call, SMEM_NO_RESOURCES, "too many endpoints");
-  return handle;
-}
-
 void* allocate(const char* call, const void* handle, std::size_t bytes,
                transfer::RegisteredMemory::Place place) {
   void* address = nullptr;
@@ -159,7 +133,31 @@ MEMSPAN_CATCH()
 
 MEMSPAN_EXPORT smem_trans_t smem_trans_create(const char* storeUrl, const char* uniqueId,
                                               const smem_trans_config_t* config) try {
-  return create_endpoint(__func__, storeUrl, uniqueId, config);
+  const char* const call = __func__;
+  const auto fail = [call](const Status& status, std::int32_t if_unavailable = SMEM_NOT_STARTED) {
+    smem_result(call, status, if_unavailable);
+    return nullptr;
+  };
+  if (Status status = check_create(storeUrl, uniqueId, config); !status.is_ok())
+    return fail(status);
+  if (!trans_is_ready()) {
+    trans_not_ready(call);
+    return nullptr;
+  }
+  const Deadline deadline = Deadline::after(std::chrono::seconds(config->initTimeout));
+  auto member =
+      member_at(storeUrl, config->startConfigServer ? Hosting::kWhenPossible : Hosting::kNever,
+                AfterLoss::kReconnects, std::nullopt, deadline);
+  if (!member.is_ok()) return fail(member.status());
+  auto made = transfer::Endpoint::open(std::move(member).value(), uniqueId,
+                                       static_cast<transfer::Role>(config->role), deadline);
+  if (!made.is_ok()) return fail(made.status(), SMEM_DUPLICATED);
+  // Now, so that it comes before the handlers of what this endpoint uses.
+  [[maybe_unused]] static const int registered = std::atexit(end_all_at_exit);
+  start_using_stores("trans");
+  void* const handle = endpoints().add(std::move(made).value());
+  if (handle == nullptr) smem_failure(call, SMEM_NO_RESOURCES, "too many endpoints");
+  return handle;
 }
 MEMSPAN_CATCH(nullptr)
 

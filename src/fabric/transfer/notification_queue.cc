@@ -2,11 +2,9 @@
 #include "fabric/transfer/notification_queue.h"
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <utility>
 
 #include "core/interrupt.h"
 #include "store/fields.h"

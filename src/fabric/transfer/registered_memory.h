@@ -65,12 +65,12 @@ class Publication {
 // Thread-safe.
 class RegisteredMemory {
  public:
-  // The arguments outlive it.
-  RegisteredMemory(DescriptorBroker& broker, const EndpointRecord& record, RegistrationTable table)
+  // `broker` and `record` outlive it.
+  RegisteredMemory(DescriptorBroker& broker, const EndpointRecord& record, RegistrationPages pages)
       : broker_(broker),
         record_(record),
         device_(other_device()),
-        table_(std::move(table)),
+        table_(std::move(pages)),
         pages_(table_.pages()),
         registrations_(table_),
         exposed_(pages_) {}

@@ -22,7 +22,11 @@ Result<RegistrationPages> RegistrationPages::map(Pages pages, const char* doing)
 Result<RegistrationPages> RegistrationPages::create() {
   constexpr const char* kDoing = "making a registration table";
   MEMSPAN_TRY_ASSIGN(Pages pages, Pages::create(kBytes, "memspan-registration table"), kDoing);
-  return map(std::move(pages), kDoing);
+  MEMSPAN_PASS_ASSIGN(RegistrationPages made, map(std::move(pages), kDoing));
+  auto& header = *made.at<Header>(0);
+  header.state.store(kOpen, std::memory_order_relaxed);
+  header.format.store(kFormat, std::memory_order_release);
+  return made;
 }
 
 Result<RegistrationPages> RegistrationPages::open(Fd descriptor) {
@@ -38,15 +42,6 @@ Result<RegistrationPages> RegistrationPages::open(Fd descriptor) {
   if (opened.header().format.load(std::memory_order_acquire) != kFormat)
     return Status(Code::kInvalidArgument, "a registration table of another format");
   return opened;
-}
-
-Result<RegistrationTable> RegistrationTable::create() {
-  MEMSPAN_PASS_ASSIGN(auto pages, RegistrationPages::create());
-  RegistrationTable made(std::move(pages));
-  auto& header = *made.pages_.at<Header>(0);
-  header.state.store(kOpen, std::memory_order_relaxed);
-  header.format.store(kFormat, std::memory_order_release);
-  return made;
 }
 
 std::uint32_t RegistrationTable::add(const Range& range) {

@@ -116,7 +116,7 @@ class RegistrationPages {
 // The owner's side. One thread at a time.
 class RegistrationTable {
  public:
-  static Result<RegistrationTable> create();
+  explicit RegistrationTable(RegistrationPages pages) : pages_(std::move(pages)) {}
 
   const RegistrationPages& pages() const { return pages_; }
   std::size_t room() const { return table_layout::kSlots - used_ + free_.size(); }
@@ -127,7 +127,6 @@ class RegistrationTable {
   void close();
 
  private:
-  explicit RegistrationTable(RegistrationPages pages) : pages_(std::move(pages)) {}
   void note_change(std::uint32_t slot);
 
   RegistrationPages pages_;

@@ -2,7 +2,6 @@
 #include "fabric/transfer/transfer_endpoint.h"
 
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "core/environment.h"
 #include "core/interrupt.h"
@@ -215,13 +214,13 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
   MEMSPAN_TRY(chosen_device().status(), "making an endpoint");
   MEMSPAN_PASS(check_copy_setting());
   MEMSPAN_PASS_ASSIGN(auto patience, registration_patience());
-  MEMSPAN_PASS_ASSIGN(auto table, RegistrationTable::create());
+  MEMSPAN_PASS_ASSIGN(auto pages, RegistrationPages::create());
   MEMSPAN_PASS_ASSIGN(auto notifications, NotificationQueue::create());
   MEMSPAN_PASS_ASSIGN(auto worker, Worker::create());
   // If the Yama module restricts ptrace, peers may still reach this process's memory.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   std::unique_ptr<Endpoint> made(new Endpoint(std::move(member), std::move(record),
-                                              std::move(table), std::move(notifications),
+                                              std::move(pages), std::move(notifications),
                                               std::move(worker), patience));
   MEMSPAN_TRY_ASSIGN(made->listed_,
                      ListedMember::list(MemberKind::kEndpoint, normal, 0, 1, serve_metrics),
@@ -239,13 +238,13 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
   return made;
 }
 
-Endpoint::Endpoint(std::shared_ptr<Member> member, EndpointRecord record, RegistrationTable table,
+Endpoint::Endpoint(std::shared_ptr<Member> member, EndpointRecord record, RegistrationPages pages,
                    NotificationQueue notifications, std::shared_ptr<Worker> worker,
                    Duration patience)
     : member_(std::move(member)),
       record_(std::move(record)),
       notifications_(std::move(notifications)),
-      memory_(member_->broker(), record_, std::move(table)),
+      memory_(member_->broker(), record_, std::move(pages)),
       worker_(std::move(worker)),
       peers_(std::make_unique<Peers>(
           member_, record_.role, patience, memory_.changes(),

@@ -59,7 +59,7 @@ class Endpoint {
   }
 
  private:
-  Endpoint(std::shared_ptr<Member> member, EndpointRecord record, RegistrationTable table,
+  Endpoint(std::shared_ptr<Member> member, EndpointRecord record, RegistrationPages pages,
            NotificationQueue notifications, std::shared_ptr<Worker> worker, Duration patience);
   // For endpoints on other hosts; runs on a thread that takes their messages.
   Result<std::string> answer(std::string_view request);
