@@ -70,8 +70,8 @@ class NearPeer final : public Peer {
   Status fetch(const ResolvedPieces& resolved, Deadline deadline) override {
     const std::uint32_t allocation = resolved.wanted_allocation;
     if (allocation == 0) return fetch_by_link(resolved, deadline);
-    const std::string doing = fmt::format("mapping memory of endpoint {}", record().name);
-    MEMSPAN_TRY_ASSIGN(OpenedPointer made, map(allocation, doing, deadline), doing);
+    MEMSPAN_TRY_ASSIGN(OpenedPointer made, map(allocation, deadline),
+                       fmt::format("mapping memory of endpoint {}", record().name));
     MutexLock lock(mutex_);
     if (has_ended()) return Status::ok();  // resolve() reports it
     if (mapping_of(allocation) != nullptr) return Status::ok();
@@ -227,19 +227,16 @@ class NearPeer final : public Peer {
     const auto found = mapped_->find(allocation);
     return found != mapped_->end() ? &found->second : nullptr;
   }
-  Result<OpenedPointer> map(std::uint32_t allocation, const std::string& doing,
-                            Deadline deadline) const {
+  Result<OpenedPointer> map(std::uint32_t allocation, Deadline deadline) const {
     const std::string name = record().allocation_name(allocation);
-    if ((allocation & kOfDevice) != 0) {
-      const auto fetch = [&](const std::string& part) { return fetch_published(part, deadline); };
-      MEMSPAN_TRY_ASSIGN(OpenedPointer opened, open_registration(device(), name, fetch), doing);
-      return opened;
-    }
-    MEMSPAN_TRY_ASSIGN(FetchedDescriptors answer, fetch_published(name, deadline), doing);
-    if (answer.descriptors.size() != 1) return Status(Code::kInternal, doing + ": no memory came");
-    MEMSPAN_TRY_ASSIGN(Pages pages, Pages::adopt(std::move(answer.descriptors[0])), doing);
-    MEMSPAN_TRY_ASSIGN(Reservation made, Reservation::make(pages.bytes(), nullptr), doing);
-    MEMSPAN_TRY(made.map(0, pages, 0, pages.bytes()), doing);
+    if ((allocation & kOfDevice) != 0)
+      return open_registration(
+          device(), name, [&](const std::string& part) { return fetch_published(part, deadline); });
+    MEMSPAN_PASS_ASSIGN(FetchedDescriptors answer, fetch_published(name, deadline));
+    if (answer.descriptors.size() != 1) return Status(Code::kInternal, "no memory came");
+    MEMSPAN_PASS_ASSIGN(Pages pages, Pages::adopt(std::move(answer.descriptors[0])));
+    MEMSPAN_PASS_ASSIGN(Reservation made, Reservation::make(pages.bytes(), nullptr));
+    MEMSPAN_PASS(made.map(0, pages, 0, pages.bytes()));
     const auto held = std::make_shared<Reservation>(std::move(made));
     return OpenedPointer{std::shared_ptr<std::byte>(held, held->base()), held->bytes()};
   }

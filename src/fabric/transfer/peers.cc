@@ -116,7 +116,7 @@ Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name, Waiting wai
                      fmt::format("reaching endpoint {}", name));
   const auto attach_to = transport == "cma" ? attach_near : attach_remote;
   auto peer = attach_to(
-      member_, record, [down = on_peer_down_, name] { (*down)(name); }, deadline);
+      member_, record, [down = on_peer_down_, name] { down(name); }, deadline);
   if (!peer.is_ok()) return peer;
   std::shared_ptr<Peer> before;  // ends without the lock
   MutexLock lock(known_->mutex);
@@ -133,17 +133,14 @@ void Peers::reap() {
   MutexLock lock(known_->mutex);
   known_->await_watches();
   if (known_->departed.size() >= kMostDeparted) known_->departed.clear();
-  for (auto it = known_->by_name.begin(); it != known_->by_name.end();) {
-    Peer& peer = *it->second;
-    if (peer.is_live()) {
-      ++it;
-      continue;
-    }
+  std::erase_if(known_->by_name, [&](auto& entry) MEMSPAN_REQUIRES(known_->mutex) {
+    auto& [name, peer] = entry;
+    if (peer->is_live()) return false;
     known_->departed.insert_or_assign(
-        it->first, Departed{peer.record().generation, peer.renewals(), peer.why_not_live()});
-    ended.push_back(std::move(it->second));
-    it = known_->by_name.erase(it);
-  }
+        name, Departed{peer->record().generation, peer->renewals(), peer->why_not_live()});
+    ended.push_back(std::move(peer));
+    return true;
+  });
 }
 
 Result<EndpointRecord> Peers::ask_store(const std::string& name, Deadline deadline) {

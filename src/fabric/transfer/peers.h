@@ -212,7 +212,7 @@ class Peers {
         role_(role),
         patience_(patience),
         registrations_(registrations),
-        on_peer_down_(std::make_shared<const OnPeerDown>(std::move(on_peer_down))),
+        on_peer_down_(std::move(on_peer_down)),
         renewal_(member_->add_renewal({.renew = {}, .settle = [this] { settle(); }})) {}
   ~Peers();
 
@@ -332,7 +332,7 @@ class Peers {
   const Role role_;
   const Duration patience_;
   const std::atomic<std::uint64_t>& registrations_;
-  const std::shared_ptr<const OnPeerDown> on_peer_down_;  // shared with the peers
+  const OnPeerDown on_peer_down_;
   const std::shared_ptr<Known> known_ = std::make_shared<Known>();
   Recent recent_;
   const std::uint64_t renewal_;  // may be called from its beginning on

@@ -177,9 +177,7 @@ Result<RegisteredMemory::Allocation*> RegisteredMemory::find_or_share(std::uint6
   MEMSPAN_PASS_ASSIGN(auto shared, device_->share_pointer(pointer, bytes));
   MEMSPAN_TRY_ASSIGN(Fd first, memfd_of(shared), "registering device memory");
   shared.descriptors.insert(shared.descriptors.begin(), std::move(first));
-  MEMSPAN_PASS_ASSIGN(auto made, publish(kOfDevice, Range{.base = base, .bytes = bytes},
-                                         std::move(shared.descriptors)));
-  return &allocations_.emplace(base, std::move(made)).first->second;
+  return publish(allocations_, kOfDevice, base, bytes, std::move(shared.descriptors));
 }
 
 // ---- memory of the endpoint
@@ -206,10 +204,9 @@ Result<void*> RegisteredMemory::allocate(std::size_t bytes, Place place) {
       withdraw(old->second);
       allocations_.erase(old);
     }
-    MEMSPAN_PASS_ASSIGN(auto made,
-                        publish(0, Range{.base = base, .bytes = bytes}, std::move(descriptors)));
-    made.memory = memory;
-    allocations_.emplace(base, std::move(made));
+    MEMSPAN_PASS_ASSIGN(Allocation* const made,
+                        publish(allocations_, 0, base, bytes, std::move(descriptors)));
+    made->memory = memory;
   }
   changes_.fetch_add(1, std::memory_order_relaxed);
   return static_cast<void*>(memory.get());
@@ -256,11 +253,10 @@ Status RegisteredMemory::add_adopted(std::uint64_t base, std::uint64_t bytes) {
   std::vector<Fd> descriptors(1);
   MEMSPAN_TRY_ASSIGN(descriptors[0], memory.duplicate(), "adopting memory");
   MutexLock lock(mutex_);
-  MEMSPAN_PASS_ASSIGN(
-      auto made, publish(kAdopted, Range{.base = base, .bytes = bytes}, std::move(descriptors)));
-  made.count = 1;
-  made.adopted.emplace(std::move(memory));
-  adopted_.emplace(base, std::move(made));
+  MEMSPAN_PASS_ASSIGN(Allocation* const made,
+                      publish(adopted_, kAdopted, base, bytes, std::move(descriptors)));
+  made->count = 1;
+  made->adopted.emplace(std::move(memory));
   return Status::ok();
 }
 

@@ -186,15 +186,17 @@ class RegisteredMemory {
   Status add_of_device(std::uint64_t base, std::uint64_t bytes) MEMSPAN_REQUIRES(mutex_);
   Result<Allocation*> find_or_share(std::uint64_t base, std::uint64_t bytes)
       MEMSPAN_REQUIRES(mutex_);
-  // With a new number that has the bit `kind`.
-  Result<Allocation> publish(std::uint32_t kind, Range range, std::vector<Fd> descriptors)
+  // Adds one with a new number that has the bit `kind`.
+  Result<Allocation*> publish(ByBase& into, std::uint32_t kind, std::uint64_t base,
+                              std::uint64_t bytes, std::vector<Fd> descriptors)
       MEMSPAN_REQUIRES(mutex_) {
-    range.allocation = kind | ++last_number_;
+    const Range range{.base = base, .bytes = bytes, .allocation = kind | ++last_number_};
     MEMSPAN_PASS_ASSIGN(auto published,
                         Publication::publish(broker_, record_.allocation_name(range.allocation),
                                              std::move(descriptors)));
     MEMSPAN_PASS_ASSIGN(const std::uint32_t slot, registrations_.add_allocation(range));
-    return Allocation{.range = range, .slot = slot, .published = std::move(published)};
+    Allocation made{.range = range, .slot = slot, .published = std::move(published)};
+    return &into.emplace(base, std::move(made)).first->second;
   }
   // Peers do not find it any more.
   void withdraw(const Allocation& allocation) MEMSPAN_REQUIRES(mutex_) {

@@ -23,9 +23,8 @@ Result<RegistrationPages> RegistrationPages::create() {
   constexpr const char* kDoing = "making a registration table";
   MEMSPAN_TRY_ASSIGN(Pages pages, Pages::create(kBytes, "memspan-registration table"), kDoing);
   MEMSPAN_PASS_ASSIGN(RegistrationPages made, map(std::move(pages), kDoing));
-  auto& header = *made.at<Header>(0);
-  header.state.store(kOpen, std::memory_order_relaxed);
-  header.format.store(kFormat, std::memory_order_release);
+  made.table().header.state.store(kOpen, std::memory_order_relaxed);
+  made.table().header.format.store(kFormat, std::memory_order_release);
   return made;
 }
 
@@ -49,14 +48,14 @@ std::uint32_t RegistrationTable::add(const Range& range) {
   std::uint32_t index = 0;
   if (free_.empty()) {
     index = used_++;
-    pages_.at<Header>(0)->slots_used.store(used_, std::memory_order_release);
+    pages_.table().header.slots_used.store(used_, std::memory_order_release);
   } else {
     index = free_.back();
     free_.pop_back();
   }
   // Release, each: a reader that sees one of these sees the earlier stamp of 0, or a later one,
   // when it looks again (RegistrationView::read).
-  Slot& slot = pages_.at<Slot>(kSlotsAt)[index];
+  Slot& slot = pages_.table().slots[index];
   slot.base.store(range.base, std::memory_order_release);
   slot.bytes.store(range.bytes, std::memory_order_release);
   slot.tag.store(std::uint64_t{range.allocation} << 32 | range.group, std::memory_order_release);
@@ -67,20 +66,20 @@ std::uint32_t RegistrationTable::add(const Range& range) {
 
 void RegistrationTable::remove(std::uint32_t slot) {
   MEMSPAN_CHECK(slot < used_);
-  pages_.at<Slot>(kSlotsAt)[slot].stamp.store(0, std::memory_order_release);
+  pages_.table().slots[slot].stamp.store(0, std::memory_order_release);
   note_change(slot);
   free_.push_back(slot);
 }
 
 void RegistrationTable::note_change(std::uint32_t slot) {
-  auto& version = pages_.at<Header>(0)->version;
+  auto& version = pages_.table().header.version;
   const std::uint64_t number = version.load(std::memory_order_relaxed);
-  pages_.at<Change>(kChangesAt)[number % kChanges].store(slot, std::memory_order_release);
+  pages_.table().changes[number % kChanges].store(slot, std::memory_order_release);
   version.store(number + 1, std::memory_order_release);
 }
 
 void RegistrationTable::close() {
-  pages_.at<Header>(0)->state.store(kClosed, std::memory_order_release);
+  pages_.table().header.state.store(kClosed, std::memory_order_release);
 }
 
 Status check_counter(std::uint32_t counter) {

@@ -72,10 +72,16 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(Change) 
 
 // Each part begins where the largest pages that we know do.
 inline constexpr std::size_t kPart = std::size_t{64} << 10;
-inline constexpr std::size_t kChangesAt = kPart;
-inline constexpr std::size_t kSlotsAt = kChangesAt + align_up(kChanges * sizeof(Change), kPart);
-inline constexpr std::size_t kCountersAt = kSlotsAt + align_up(kSlots * sizeof(Slot), kPart);
-inline constexpr std::size_t kBytes = kCountersAt + align_up(sizeof(Counters), kPart);
+struct Table {
+  alignas(kPart) Header header;
+  alignas(kPart) Change changes[kChanges];
+  alignas(kPart) Slot slots[kSlots];
+  alignas(kPart) Counters counters;
+};
+inline constexpr std::size_t kCountersAt = offsetof(Table, counters);
+inline constexpr std::size_t kBytes = sizeof(Table);
+static_assert(offsetof(Table, changes) == kPart && offsetof(Table, slots) == 2 * kPart &&
+              kCountersAt == 2 * kPart + kSlots * sizeof(Slot) && kBytes == kCountersAt + kPart);
 
 }  // namespace table_layout
 
@@ -87,16 +93,12 @@ class RegistrationPages {
   // A peer's. kInvalidArgument when it is not what create() makes.
   static Result<RegistrationPages> open(Fd descriptor);
 
-  const table_layout::Header& header() const { return *at<table_layout::Header>(0); }
+  const table_layout::Header& header() const { return table().header; }
   const table_layout::Change& change(std::uint64_t number) const {
-    return at<table_layout::Change>(table_layout::kChangesAt)[number % table_layout::kChanges];
+    return table().changes[number % table_layout::kChanges];
   }
-  const table_layout::Slot& slot(std::uint32_t index) const {
-    return at<table_layout::Slot>(table_layout::kSlotsAt)[index];
-  }
-  table_layout::Counters& counters() const {
-    return *at<table_layout::Counters>(table_layout::kCountersAt);
-  }
+  const table_layout::Slot& slot(std::uint32_t index) const { return table().slots[index]; }
+  table_layout::Counters& counters() const { return table().counters; }
   // For handing over: the caller closes it.
   Result<Fd> duplicate() const { return pages_.duplicate(); }
 
@@ -105,9 +107,8 @@ class RegistrationPages {
   static Result<RegistrationPages> map(Pages pages, const char* doing);
   RegistrationPages(Pages pages, Reservation place)
       : pages_(std::move(pages)), place_(std::move(place)) {}
-  template <typename T>
-  T* at(std::size_t offset) const {
-    return reinterpret_cast<T*>(place_.base() + offset);
+  table_layout::Table& table() const {
+    return *reinterpret_cast<table_layout::Table*>(place_.base());
   }
   Pages pages_;
   Reservation place_;
