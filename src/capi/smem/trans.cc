@@ -225,11 +225,10 @@ MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_set_peer_down_callback(smem_trans_t handle,
                                                          smem_trans_peer_down_callback_t down,
-                                                         void* userData) try {
-  return do_at_endpoint(__func__, handle, Status::ok(), [&](transfer::Endpoint& endpoint) {
+                                                         void* userData) {
+  return with_endpoint(__func__, handle, [&](transfer::Endpoint& endpoint) {
     if (down == nullptr) return endpoint.worker().set_on_peer_down(nullptr);
     return endpoint.worker().set_on_peer_down(
         [down, userData](const std::string& peer) { down(peer.c_str(), userData); });
   });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)

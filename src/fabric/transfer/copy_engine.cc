@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "device/host/copy.h"
-#include "device/host/guarded_copy.h"
 
 namespace memspan::transfer {
 namespace {

@@ -20,7 +20,8 @@ constexpr Duration kEndPatience = std::chrono::milliseconds(500);
 // The address of the allocation here; null: it is not mapped, or the registration table contradicts
 // the memory that was given, and is not believed.
 std::byte* begin_of(const Range& allocation, const OpenedPointer* mapping) {
-  const std::uint64_t lead = lead_of(allocation);
+  const bool is_adopted = (allocation.allocation & (kAdopted | kOfDevice)) == kAdopted;
+  const std::uint64_t lead = is_adopted ? AdoptedMemory::lead_of(allocation.base) : 0;
   if (mapping == nullptr || mapping->bytes < lead || mapping->bytes - lead < allocation.bytes)
     return nullptr;
   return mapping->base.get() + lead;

@@ -26,12 +26,6 @@ namespace memspan::transfer {
 inline constexpr std::uint32_t kAdopted = std::uint32_t{1} << 30;
 inline constexpr std::uint32_t kOfDevice = std::uint32_t{1} << 31;
 
-// The offset of an allocation in the memory that its owner published.
-inline std::uint64_t lead_of(const Range& range) {
-  const bool is_adopted = (range.allocation & (kAdopted | kOfDevice)) == kAdopted;
-  return is_adopted ? AdoptedMemory::lead_of(range.base) : 0;
-}
-
 // Opens a registration of device memory here. `device` null: this process has no device, and it is
 // refused. `fetch` asks the owner's broker. Returns its failures, and kInternal for anything that
 // no owner publishes.

@@ -111,15 +111,11 @@ bool RegistrationView::refresh() {
   if (!has_read_ || changes > kChanges / 2 || (changes > 64 && changes > entries_.size() / 8)) {
     read_all();
   } else {
-    std::vector<std::uint32_t> changed;
     for (std::uint64_t number = seen_; number != version; ++number)
-      changed.push_back(pages_.change(number).load(std::memory_order_acquire));
-    // These are the slots of these changes unless the log has wrapped since; the last change may be
-    // under way.
-    if (pages_.header().version.load(std::memory_order_acquire) - seen_ >= kChanges - 1)
-      read_all();
-    else
-      for (const std::uint32_t slot : changed) take(slot);
+      take(pages_.change(number).load(std::memory_order_acquire));
+    // These were the slots of these changes unless the log has wrapped since; the last change may
+    // be under way.
+    if (pages_.header().version.load(std::memory_order_acquire) - seen_ >= kChanges - 1) read_all();
   }
   has_read_ = true;
   seen_ = version;
@@ -175,6 +171,9 @@ void RegistrationView::take(std::uint32_t slot) {
   if (slot >= known_.size()) known_.resize(slot + 1);
   Known& before = known_[slot];
   if (before.stamp == now.stamp) return;
+  allocations_changed_ |= before.range.allocation != 0 || now.range.allocation != 0;
+  if (before.range.group != 0) --joined_count_;
+  if (now.range.group != 0) ++joined_count_;
   if (before.stamp != 0) erase(slot, before.range);
   before = now;
   if (now.stamp != 0) insert(slot, now.range);
@@ -182,24 +181,17 @@ void RegistrationView::take(std::uint32_t slot) {
 
 void RegistrationView::insert(std::uint32_t slot, const Range& range) {
   if (range.allocation != 0) {
-    allocations_changed_ = true;
     allocations_.insert(std::ranges::upper_bound(allocations_, range.base, {}, &Range::base),
                         range);
     return;
   }
-  if (range.group != 0) ++joined_count_;
   const auto after = std::ranges::upper_bound(entries_, range.base, {}, &Entry::base);
   const auto at = entries_.insert(after, {.base = range.base, .slot = slot});
   extend_reach(static_cast<std::size_t>(at - entries_.begin()));
 }
 
 void RegistrationView::erase(std::uint32_t slot, const Range& range) {
-  if (range.allocation != 0) {
-    allocations_changed_ = true;
-    std::erase(allocations_, range);
-    return;
-  }
-  if (range.group != 0) --joined_count_;
+  if (range.allocation != 0) return static_cast<void>(std::erase(allocations_, range));
   const auto first = std::ranges::lower_bound(entries_, range.base, {}, &Entry::base);
   const auto at = std::ranges::find(first, entries_.end(), slot, &Entry::slot);
   if (at != entries_.end())
