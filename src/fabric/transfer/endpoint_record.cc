@@ -50,21 +50,9 @@ std::string_view role_name(Role role) {
   return kNames[static_cast<std::size_t>(role) % kNames.size()];
 }
 
-bool may_reach(Role from, Role to) {
-  return from != to || from == Role::kBoth;
-}
-
-std::string record_key(std::string_view normal_name) {
-  return std::string(kRecordsPrefix).append(normal_name).append("/");
-}
-
 std::string_view name_of_key(std::string_view key) {
   key.remove_prefix(std::min(key.size(), kRecordsPrefix.size()));
   return key.substr(0, key.find('/'));
-}
-
-std::string destroyed_key(const EndpointRecord& record) {
-  return record_key(record.name) + "destroyed/" + record.generation;
 }
 
 std::string encode(const EndpointRecord& record) {

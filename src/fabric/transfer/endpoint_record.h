@@ -14,7 +14,9 @@ constexpr Role last_of(Role) {
 
 std::string_view role_name(Role role);
 // Senders and receivers reach the other kind, and those of both kinds reach and are reached by all.
-bool may_reach(Role from, Role to);
+inline bool may_reach(Role from, Role to) {
+  return from != to || from == Role::kBoth;
+}
 
 // A value.
 struct EndpointRecord {
@@ -39,12 +41,16 @@ struct EndpointRecord {
 
 inline constexpr std::string_view kRecordsPrefix = "trans/";  // of the keys of all records
 // No record's key begins with another one's.
-std::string record_key(std::string_view normal_name);
+inline std::string record_key(std::string_view normal_name) {
+  return std::string(kRecordsPrefix).append(normal_name).append("/");
+}
 // The name that record_key() and destroyed_key() have made such a key from.
 std::string_view name_of_key(std::string_view key);
 // Set beside the record while an endpoint that members on other hosts may know is destroyed. They
 // cannot see that in its memory.
-std::string destroyed_key(const EndpointRecord& record);
+inline std::string destroyed_key(const EndpointRecord& record) {
+  return record_key(record.name) + "destroyed/" + record.generation;
+}
 std::string encode(const EndpointRecord& record);
 // kInvalidArgument for anything that encode() does not write.
 Result<EndpointRecord> decode_record(std::string_view bytes);

@@ -33,10 +33,6 @@ int must_end() {
   return ends_now ? 1 : 0;
 }
 
-Status endpoint_is_gone() {
-  return {Code::kUnavailable, "the endpoint has been destroyed"};
-}
-
 }  // namespace
 
 Progress Request::advance(PostedRequest& posted) {
@@ -110,7 +106,7 @@ void Request::finish(const PostedRequest& posted, const TransferResult& result) 
 }
 
 Status Worker::need_thread() {
-  if (is_ending_) return endpoint_is_gone();
+  if (is_ending_) return {Code::kUnavailable, kDestroyed};
   if (thread_) return Status::ok();
   MEMSPAN_PASS_ASSIGN(thread_, start_thread("an endpoint", [this] { run(); }));
   thread_id_ = thread_->get_id();
@@ -150,7 +146,8 @@ void Worker::run() {
     std::move(queue_.begin(), queue_.end(), std::back_inserter(left));
     queue_.clear();
   }
-  for (const PostedRequest& entry : left) entry.request->fail(entry, endpoint_is_gone());
+  for (const PostedRequest& entry : left)
+    entry.request->fail(entry, {Code::kUnavailable, kDestroyed});
 }
 
 void Worker::report_peers_down() {

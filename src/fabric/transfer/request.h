@@ -14,6 +14,8 @@
 
 namespace memspan::transfer {
 
+inline constexpr const char* kDestroyed = "the endpoint has been destroyed";
+
 class Request;
 
 // A value.

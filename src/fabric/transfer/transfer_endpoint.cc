@@ -57,7 +57,6 @@ Result<EndpointRecord> write(KeyValueStore& session, const EndpointRecord& recor
 
 constexpr Duration kTellAfter = std::chrono::seconds(3);
 
-constexpr const char* kDestroyed = "the endpoint has been destroyed";
 // As long as MemFabric's registering sleeps, on which programs rely as a barrier.
 Result<Duration> registration_patience() {
   constexpr std::int64_t kUsual = 8;
