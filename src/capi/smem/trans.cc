@@ -58,11 +58,6 @@ Status check_config(const smem_trans_config_t* config) {
                   ways, kKnown));
 }
 
-Status check_text(const char* what, const char* text) {
-  if (text != nullptr && text[0] != '\0') return Status::ok();
-  return invalid(fmt::format("invalid {}, which is null/empty", what));
-}
-
 Status check_create(const char* url, const char* name, const smem_trans_config_t* config) {
   MEMSPAN_PASS(check_text("store_url", url));
   MEMSPAN_PASS(check_text("unique_id", name));

@@ -32,8 +32,7 @@ Status check(const Arguments& given) {
   if (given.remote == nullptr) return invalid("invalid remoteAddrs, which is null");
   if (given.bytes == nullptr) return invalid("invalid dataSizes, which is null");
   if (given.count == 0) return invalid("invalid batchSize, which is 0");
-  if (given.peer == nullptr || given.peer[0] == '\0')
-    return invalid("invalid remoteUniqueId, which is null/empty");
+  MEMSPAN_PASS(check_text("remoteUniqueId", given.peer));
   return transfer::check_arrays(given.local, given.remote, given.bytes, given.count);
 }
 

@@ -46,8 +46,7 @@ Status check_count(std::uint64_t count) {
 
 Status check(const Given& given) {
   if (given.request == nullptr) return invalid("invalid param, request is NULL");
-  if (given.peer == nullptr || given.peer[0] == '\0')
-    return invalid("invalid peer, which is null/empty");
+  MEMSPAN_PASS(check_text("peer", given.peer));
   if (given.direction == MEMSPAN_TRANSFER_READ || given.direction == MEMSPAN_TRANSFER_WRITE)
     return Status::ok();
   return invalid(fmt::format("invalid direction, which is {}: allowed are {} and {}",

@@ -153,20 +153,19 @@ Status CopyEngine::move_row(std::span<const Piece> block, Quantum& quantum, std:
 
 Status CopyEngine::move_piece(Piece piece, std::size_t index) {
   std::byte* const mapped = resolved_.link == nullptr ? resolved_.mapped[index] : nullptr;
-  if (mapped != nullptr) return move_mapped(piece, mapped + cursor_.offset);
+  if (mapped != nullptr) {
+    std::byte* const place = mapped + cursor_.offset;
+    MEMSPAN_PASS(flush());
+    if (device_ != nullptr && (device_->owns(piece.local) || device_->owns(place)))
+      return move_by_device(piece, place);
+    const auto fault = copy_mapped(direction_, piece, place);
+    return fault ? explain(*fault, piece, place) : Status::ok();
+  }
   if (device_ != nullptr && device_->owns(piece.local)) return move_staged(piece, index);
   if (resolved_.link != nullptr) return add_remote(piece, *resolved_.extents[index]);
   if (vector_.is_full()) MEMSPAN_PASS(flush());
   vector_.add(piece.local, piece.remote, piece.bytes);
   return Status::ok();
-}
-
-Status CopyEngine::move_mapped(const Piece& piece, std::byte* mapped) {
-  MEMSPAN_PASS(flush());
-  if (device_ != nullptr && (device_->owns(piece.local) || device_->owns(mapped)))
-    return move_by_device(piece, mapped);
-  const auto fault = copy_mapped(direction_, piece, mapped);
-  return fault ? explain(*fault, piece, mapped) : Status::ok();
 }
 
 // The driver must not get host addresses without memory.

@@ -68,7 +68,6 @@ class CopyEngine {
   Status move_block(Quantum& quantum);
   Status move_row(std::span<const Piece> block, Quantum& quantum, std::size_t& moved);
   Status move_piece(Piece piece, std::size_t index);
-  Status move_mapped(const Piece& piece, std::byte* mapped);
   [[gnu::cold]] Status move_by_device(const Piece& piece, std::byte* mapped);
   [[gnu::cold]] Status move_staged(const Piece& piece, std::size_t index);
   [[gnu::cold]] Status explain(const CopyFault& fault, const Piece& piece,
