@@ -43,7 +43,7 @@ Progress Request::advance(PostedRequest& posted) {
     // Other requests continue during the wait.
     if (found.code() == Code::kStoreLost && !posted.found_by->has_passed()) return Progress::kLater;
     if (!found.is_ok()) {
-      fail(posted, found.status());
+      finish(posted, found.status());
       return Progress::kOver;
     }
     posted.peer = std::move(found).value();
@@ -60,7 +60,7 @@ Progress Request::move(PostedRequest& posted) {
   if (status.is_ok() && engine.is_missing()) status = engine.fetch();
   if (status.is_ok()) return Progress::kMore;
   if (engine.is_refused() && may_wait(posted)) return Progress::kLater;
-  fail(posted, std::move(status));
+  finish(posted, std::move(status));
   return Progress::kOver;
 }
 
@@ -76,23 +76,22 @@ Progress Request::tell(PostedRequest& posted) {
     end_to_touch(posted);
     return Progress::kWaits;
   }
-  if (status.is_ok())
-    finish(posted,
-           {.kind = TransferResult::Kind::kDone, .status = {}, .moved = posted.cursor.piece});
-  else
-    fail(posted, std::move(status));
+  finish(posted, std::move(status));
   return Progress::kOver;
 }
 
 // It is over only when nothing is touched any more.
-void Request::finish(const PostedRequest& posted, const TransferResult& result) {
+void Request::finish(const PostedRequest& posted, Status outcome) {
+  using Kind = TransferResult::Kind;
+  const TransferResult result{.kind = outcome.is_ok() ? Kind::kDone : Kind::kFailed,
+                              .status = std::move(outcome),
+                              .moved = posted.cursor.piece};
   std::function<void(const TransferResult&)> on_complete;
   {
     MutexLock lock(mutex_);
     is_touching_ = false;
     changed_.notify_all();
-    const bool was_interrupted =
-        cancelled_ == posted.number && result.kind == TransferResult::Kind::kFailed;
+    const bool was_interrupted = cancelled_ == posted.number && result.kind == Kind::kFailed;
     if (!is_posted(posted.number) || was_interrupted) return;  // cancel() concludes it
     conclude(result);
     if (!settings_.on_complete) return;
@@ -147,7 +146,7 @@ void Worker::run() {
     queue_.clear();
   }
   for (const PostedRequest& entry : left)
-    entry.request->fail(entry, {Code::kUnavailable, kDestroyed});
+    entry.request->finish(entry, {Code::kUnavailable, kDestroyed});
 }
 
 void Worker::report_peers_down() {

@@ -129,12 +129,8 @@ class Request {
     MutexLock lock(mutex_);
     return is_current(posted);
   }
-  // Makes it fail, unless it is over.
-  void fail(const PostedRequest& posted, Status why) MEMSPAN_EXCLUDES(mutex_) {
-    finish(posted, {.kind = TransferResult::Kind::kFailed,
-                    .status = std::move(why),
-                    .moved = posted.cursor.piece});
-  }
+  // Makes it be done, or fail, unless it is over.
+  void finish(const PostedRequest& posted, Status outcome) MEMSPAN_EXCLUDES(mutex_);
 
  private:
   Status check_not_posted() const MEMSPAN_REQUIRES(mutex_) {
@@ -174,7 +170,6 @@ class Request {
   }
   Progress move(PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
   Progress tell(PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
-  void finish(const PostedRequest& posted, const TransferResult& result) MEMSPAN_EXCLUDES(mutex_);
   void conclude(TransferResult result) MEMSPAN_REQUIRES(mutex_) {
     result_ = std::move(result);
     last_result_ = result_;
