@@ -36,7 +36,7 @@ Status check(const Arguments& given) {
   return transfer::check_arrays(given.local, given.remote, given.bytes, given.count);
 }
 
-// For what is recorded.
+// 0 while no call is recorded.
 std::uint64_t recorded_bytes(const transfer::Pieces& pieces) {
   return is_recording() ? transfer::bytes_of(pieces) : 0;
 }

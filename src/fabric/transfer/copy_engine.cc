@@ -99,9 +99,7 @@ Status CopyEngine::fetch() {
   if (status.code() != Code::kNotFound || resolved_.link == nullptr) return status;
   MEMSPAN_PASS(peer_.why_not_live());
   is_refused_ = true;
-  Piece piece;
-  pieces_.fill(cursor_.piece, {&piece, 1});
-  return peer_.refusal(piece, cursor_.piece);
+  return peer_.refusal(pieces_.at(cursor_.piece), cursor_.piece);
 }
 
 Status CopyEngine::move_block(Quantum& quantum) {

@@ -48,7 +48,7 @@ struct ResolvedPieces {
   std::array<const RegionExtent*, kMost> extents;
   std::shared_ptr<const KnownExtents> held_extents;  // keeps them
 
-  // `held` and `held_extents` stay: nothing that an engine still uses is given back.
+  // `held` and `held_extents` stay, because an engine may still use them.
   void clear() {
     count = 0;
     is_refused = is_missing = false;

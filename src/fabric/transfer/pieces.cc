@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 namespace memspan::transfer {
 namespace {
 
@@ -70,9 +68,7 @@ Status check_pages(std::string_view end, const Paging& paging, std::uint64_t pag
 
 Cursor advanced(const Pieces& pieces, Cursor from, std::uint64_t bytes) {
   for (; from.piece < pieces.count(); from = {from.piece + 1, 0}) {
-    Piece piece;
-    pieces.fill(from.piece, {&piece, 1});
-    const std::uint64_t left = piece.bytes - from.offset;
+    const std::uint64_t left = pieces.at(from.piece).bytes - from.offset;
     if (bytes < left) return {from.piece, from.offset + bytes};
     bytes -= left;
   }
@@ -80,14 +76,8 @@ Cursor advanced(const Pieces& pieces, Cursor from, std::uint64_t bytes) {
 }
 
 std::uint64_t bytes_of(const Pieces& pieces) {
-  constexpr std::uint64_t kAtOnce = 64;
-  std::array<Piece, kAtOnce> some;
   std::uint64_t bytes = 0;
-  for (std::uint64_t first = 0; first < pieces.count(); first += kAtOnce) {
-    const auto count = std::min(kAtOnce, pieces.count() - first);
-    pieces.fill(first, std::span(some).first(count));
-    for (std::uint64_t i = 0; i < count; ++i) bytes += some[i].bytes;
-  }
+  for (std::uint64_t i = 0; i < pieces.count(); ++i) bytes += pieces.at(i).bytes;
   return bytes;
 }
 

@@ -22,7 +22,7 @@ struct Piece {
   std::uint64_t remote = 0;
   std::size_t bytes = 0;
 
-  // Of messages: `local` is not sent.
+  // In messages: `local` is not sent.
   static void fields(auto& codec, auto& self) { codec(self.remote, self.bytes); }
 };
 
@@ -39,6 +39,11 @@ class Pieces {
   virtual std::uint64_t count() const = 0;
   // Writes the pieces from `first` on; there are enough of them.
   virtual void fill(std::uint64_t first, std::span<Piece> out) const = 0;
+  Piece at(std::uint64_t index) const {
+    Piece piece;
+    fill(index, {&piece, 1});
+    return piece;
+  }
 };
 
 // The bytes of all pieces.

@@ -33,7 +33,7 @@ struct ResolveAnswer {
 struct EndpointRequest {
   std::vector<Piece> resolve = {};
   bool is_notify = false;
-  std::string sender = {};  // of what to notify
+  std::string sender = {};  // of the notification
   CompletionAction action = {};
   std::size_t count() const { return resolve.size(); }
   static void fields(auto& codec, auto& self) {
@@ -48,7 +48,7 @@ struct EndpointRequest {
 // A request or an answer that encode_record() has written.
 template <typename Message>
 Result<Message> decode_message(std::string_view bytes) {
-  constexpr std::size_t kMost = 4096;  // what one message may make this process do
+  constexpr std::size_t kMost = 4096;  // bounds the work that one message causes
   FieldReader reader(bytes);
   Message message;
   reader(message);

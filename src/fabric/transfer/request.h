@@ -26,7 +26,7 @@ struct TransferResult {
   std::uint64_t moved = 0;  // whole pieces; if one failed, its number
 };
 
-// What a share of a posting came to. kWaits: the peer's notification queue is full. kLater: the
+// The outcome of a share of a posting. kWaits: the peer's notification queue is full. kLater: the
 // peer has to register something, or the store is away.
 enum class Progress { kMore, kWaits, kLater, kOver };
 
@@ -129,7 +129,7 @@ class Request {
     MutexLock lock(mutex_);
     return is_current(posted);
   }
-  // Makes it be done, or fail, unless it is over.
+  // Ends it with this outcome, unless it is over.
   void finish(const PostedRequest& posted, Status outcome) MEMSPAN_EXCLUDES(mutex_);
 
  private:
