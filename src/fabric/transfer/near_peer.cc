@@ -169,8 +169,7 @@ class NearPeer final : public Peer {
       const OpenedPointer* mapping = mapping_of(allocation->allocation);
       std::byte* const begin = begin_of(*allocation, mapping);
       if (begin == nullptr) return {};
-      return {version, allocation->base, allocation->base + allocation->bytes, begin,
-              mapping->base};
+      return {version, allocation->base, allocation->end(), begin, mapping->base};
     }
     const auto extent = view_.extent_of(piece.remote, piece.bytes);
     return extent ? Spot{version, extent->base, extent->end, nullptr, {}} : Spot{};

@@ -188,8 +188,8 @@ class RegisteredMemory {
     MEMSPAN_PASS_ASSIGN(auto published,
                         Publication::publish(broker_, record_.allocation_name(range.allocation),
                                              std::move(descriptors)));
-    MEMSPAN_PASS_ASSIGN(const std::uint32_t slot, registrations_.add_allocation(range));
-    Allocation made{.range = range, .slot = slot, .published = std::move(published)};
+    MEMSPAN_PASS(registrations_.check_room(1));
+    Allocation made{.range = range, .slot = table_.add(range), .published = std::move(published)};
     return &into.emplace(base, std::move(made)).first->second;
   }
   // Peers do not find it any more.

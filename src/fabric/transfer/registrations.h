@@ -72,10 +72,13 @@ class Registrations {
                             base, it->second.bytes, it->first)};
     return check_room(1);
   }
-  // Registered allocations; gives the registration table's slot.
-  Result<std::uint32_t> add_allocation(const Range& range) {
-    MEMSPAN_PASS(check_room(1));
-    return table_.add(range);
+  // kOutOfMemory: the table has no place for so many more.
+  Status check_room(std::size_t ranges) const {
+    if (ranges <= table_.room()) return Status::ok();
+    return {Code::kOutOfMemory,
+            fmt::format("{} registrations in addition to the {} that exist are too many; "
+                        "allowed are {}",
+                        ranges, table_layout::kSlots - table_.room(), table_layout::kSlots)};
   }
 
  private:
@@ -87,13 +90,6 @@ class Registrations {
   };
   void add_new(const Range& range) {
     by_base_.emplace(range.base, Registration{range.bytes, range.group, table_.add(range)});
-  }
-  Status check_room(std::size_t ranges) const {
-    if (ranges <= table_.room()) return Status::ok();
-    return {Code::kOutOfMemory,
-            fmt::format("{} registrations in addition to the {} that exist are too many; "
-                        "allowed are {}",
-                        ranges, table_layout::kSlots - table_.room(), table_layout::kSlots)};
   }
 
   RegistrationTable& table_;
