@@ -27,6 +27,8 @@ CATCHING = {
     "smem/shm.cc": ["with_space"],
     "smem/stream_calls.cc": ["with_stream", "with_event"],
     "smem/endpoints.h": ["with_endpoint", "with_request"],
+    "smem/trans_move.cc": ["move_pieces", "move_one_piece", "submit_pieces"],
+    "smem/transfer.cc": ["prepare"],
     "wait_sets.h": ["wait_until"],
 }
 # Call only those, or nothing that allocates.
@@ -46,7 +48,7 @@ EXPORT = re.compile(r"\bMEMSPAN_EXPORT\b|\bMEMSPAN_(?:PROFILED|FLAT_PROFILED|DEP
 CALL = re.compile(r"\b([a-zA-Z_]\w*)(?:<[\w:, ]*>)?\(")
 OTHERS = re.compile(r"p?shmem_|aclshmemx?_|smem_|memspan_|MEMSPAN_(?:SET|WORDS)$|(?:Strides|Signal|ActiveSet|SameValue)$|k[A-Z]")
 # with_cache() and move_batch() do nothing outside with_pool().
-GUARD = re.compile(r"\b(?:with_(?:group|message|pool|space|request|endpoint|stream|event|cache)|move_batch)\(")
+GUARD = re.compile(r"\b(?:with_(?:group|message|pool|space|request|endpoint|stream|event|cache)|move_batch|prepare)\(")
 
 
 def without_comments(text):

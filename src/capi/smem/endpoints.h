@@ -25,6 +25,11 @@ inline std::int32_t trans_not_ready(const char* call) {
                       "smem trans not initialized yet: smem_trans_init() comes first");
 }
 
+inline Status check_text(const char* what, const char* text) {
+  if (text != nullptr && text[0] != '\0') return Status::ok();
+  return invalid(fmt::format("invalid {}, which is null/empty", what));
+}
+
 // For a handle that names no endpoint. Callers check the other arguments first.
 inline std::int32_t bad_endpoint(const char* call, const void* handle) {
   if (handle == nullptr) return bad_handle(call, handle, "endpoint");

@@ -19,7 +19,7 @@ using transfer::Role;
 bool may_remove(const void* handle) {
   auto endpoint = endpoints().use(handle);
   if (!endpoint) return true;
-  if (endpoint->is_own_thread()) return false;
+  if (endpoint->worker().is_own_thread()) return false;
   endpoint->end_waits();
   return true;
 }
@@ -46,11 +46,9 @@ Status check_config(const smem_trans_config_t* config) {
                 SMEM_TRANS_RECEIVER == static_cast<int>(Role::kReceiver) &&
                 SMEM_TRANS_BOTH == static_cast<int>(Role::kBoth));
   if (role < SMEM_TRANS_SENDER || role > SMEM_TRANS_BOTH)
-    return invalid(
-        fmt::format("config is invalid: role is {}, allowed are SENDER ({}), RECEIVER "
-                    "({}) and BOTH ({})",
-                    static_cast<int>(role), static_cast<int>(SMEM_TRANS_SENDER),
-                    static_cast<int>(SMEM_TRANS_RECEIVER), static_cast<int>(SMEM_TRANS_BOTH)));
+    return invalid(fmt::format(
+        "config is invalid: role is {}, allowed are SENDER (1), RECEIVER (2) and BOTH (3)",
+        static_cast<int>(role)));
   if (config->initTimeout == 0) return invalid("initTimeout is zero");
   const unsigned ways = number_of(config->dataOpType);
   if ((ways & ~kKnown) == 0) return Status::ok();
@@ -60,41 +58,10 @@ Status check_config(const smem_trans_config_t* config) {
                   ways, kKnown));
 }
 
-Status check_text(const char* what, const char* text) {
-  if (text != nullptr && text[0] != '\0') return Status::ok();
-  return invalid(fmt::format("invalid {}, which is null/empty", what));
-}
-
 Status check_create(const char* url, const char* name, const smem_trans_config_t* config) {
   MEMSPAN_PASS(check_text("store_url", url));
   MEMSPAN_PASS(check_text("unique_id", name));
   return check_config(config);
-}
-
-smem_trans_t create_endpoint(const char* call, const char* url, const char* name,
-                             const smem_trans_config_t* config) {
-  const auto fail = [call](const Status& status, std::int32_t if_unavailable = SMEM_NOT_STARTED) {
-    smem_result(call, status, if_unavailable);
-    return nullptr;
-  };
-  if (Status status = check_create(url, name, config); !status.is_ok()) return fail(status);
-  if (!trans_is_ready()) {
-    trans_not_ready(call);
-    return nullptr;
-  }
-  const Deadline deadline = Deadline::after(std::chrono::seconds(config->initTimeout));
-  auto member = member_at(url, config->startConfigServer ? Hosting::kWhenPossible : Hosting::kNever,
-                          AfterLoss::kReconnects, std::nullopt, deadline);
-  if (!member.is_ok()) return fail(member.status());
-  auto made =
-      Endpoint::open(std::move(member).value(), name, static_cast<Role>(config->role), deadline);
-  if (!made.is_ok()) return fail(made.status(), SMEM_DUPLICATED);
-  // Now, so that it comes before the handlers of what this endpoint uses.
-  [[maybe_unused]] static const int registered = std::atexit(end_all_at_exit);
-  start_using_stores("trans");
-  void* const handle = endpoints().add(std::move(made).value());
-  if (handle == nullptr) smem_failure(call, SMEM_NO_RESOURCES, "too many endpoints");
-  return handle;
 }
 
 void* allocate(const char* call, const void* handle, std::size_t bytes,
@@ -159,7 +126,31 @@ MEMSPAN_CATCH()
 
 MEMSPAN_EXPORT smem_trans_t smem_trans_create(const char* storeUrl, const char* uniqueId,
                                               const smem_trans_config_t* config) try {
-  return create_endpoint(__func__, storeUrl, uniqueId, config);
+  const char* const call = __func__;
+  const auto fail = [call](const Status& status, std::int32_t if_unavailable = SMEM_NOT_STARTED) {
+    smem_result(call, status, if_unavailable);
+    return nullptr;
+  };
+  if (Status status = check_create(storeUrl, uniqueId, config); !status.is_ok())
+    return fail(status);
+  if (!trans_is_ready()) {
+    trans_not_ready(call);
+    return nullptr;
+  }
+  const Deadline deadline = Deadline::after(std::chrono::seconds(config->initTimeout));
+  auto member =
+      member_at(storeUrl, config->startConfigServer ? Hosting::kWhenPossible : Hosting::kNever,
+                AfterLoss::kReconnects, std::nullopt, deadline);
+  if (!member.is_ok()) return fail(member.status());
+  auto made = transfer::Endpoint::open(std::move(member).value(), uniqueId,
+                                       static_cast<transfer::Role>(config->role), deadline);
+  if (!made.is_ok()) return fail(made.status(), SMEM_DUPLICATED);
+  // Now, so that it comes before the handlers of what this endpoint uses.
+  [[maybe_unused]] static const int registered = std::atexit(end_all_at_exit);
+  start_using_stores("trans");
+  void* const handle = endpoints().add(std::move(made).value());
+  if (handle == nullptr) smem_failure(call, SMEM_NO_RESOURCES, "too many endpoints");
+  return handle;
 }
 MEMSPAN_CATCH(nullptr)
 
@@ -227,11 +218,10 @@ MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_set_peer_down_callback(smem_trans_t handle,
                                                          smem_trans_peer_down_callback_t down,
-                                                         void* userData) try {
-  return do_at_endpoint(__func__, handle, Status::ok(), [&](transfer::Endpoint& endpoint) {
-    if (down == nullptr) return endpoint.set_on_peer_down(nullptr);
-    return endpoint.set_on_peer_down(
+                                                         void* userData) {
+  return with_endpoint(__func__, handle, [&](transfer::Endpoint& endpoint) {
+    if (down == nullptr) return endpoint.worker().set_on_peer_down(nullptr);
+    return endpoint.worker().set_on_peer_down(
         [down, userData](const std::string& peer) { down(peer.c_str(), userData); });
   });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)

@@ -2,8 +2,6 @@
 // Transfers between endpoints, at once or by a stream.
 #include <smem/host/smem_trans.h>
 
-#include <numeric>
-
 #include "capi/smem/endpoints.h"
 #include "capi/smem/stream_table.h"
 #include "core/log.h"
@@ -24,6 +22,8 @@ struct Arguments {
   const void* const* remote;
   const std::size_t* bytes;
   std::uint32_t count;
+
+  transfer::PieceArrays pieces() const { return {count, {local, remote, bytes}}; }
 };
 
 Status check(const Arguments& given) {
@@ -32,37 +32,38 @@ Status check(const Arguments& given) {
   if (given.remote == nullptr) return invalid("invalid remoteAddrs, which is null");
   if (given.bytes == nullptr) return invalid("invalid dataSizes, which is null");
   if (given.count == 0) return invalid("invalid batchSize, which is 0");
-  if (given.peer == nullptr || given.peer[0] == '\0')
-    return invalid("invalid remoteUniqueId, which is null/empty");
+  MEMSPAN_PASS(check_text("remoteUniqueId", given.peer));
   return transfer::check_arrays(given.local, given.remote, given.bytes, given.count);
 }
 
-// For those who count.
-std::uint64_t bytes_of(const Arguments& given) {
-  if (!is_recording()) return 0;
-  return std::accumulate(given.bytes, given.bytes + given.count, std::uint64_t{0});
+// 0 while no call is recorded.
+std::uint64_t recorded_bytes(const transfer::Pieces& pieces) {
+  return is_recording() ? transfer::bytes_of(pieces) : 0;
 }
 
-std::int32_t move(const Arguments& given) {
+std::int32_t move_pieces(const Arguments& given) try {
   return do_at_endpoint(given.call, given.handle, check(given), [&](transfer::Endpoint& endpoint) {
-    RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
-    const transfer::PieceArrays pieces(given.local, given.remote, given.bytes, given.count);
+    const transfer::PieceArrays pieces = given.pieces();
+    RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, recorded_bytes(pieces));
     return recorded.ends(endpoint.transfer(given.direction, given.peer, pieces));
   });
 }
+MEMSPAN_CATCH_IN(given.call, SMEM_MALLOC_FAILED)
 
-// A single piece is not put into arrays, unless move() has to refuse it.
-std::int32_t move_one(const char* call, smem_trans_t handle, Direction direction, const char* peer,
-                      void* local, const void* remote, std::size_t bytes) {
+// It is not put into arrays, unless move_pieces() has to refuse it.
+std::int32_t move_one_piece(const char* call, smem_trans_t handle, Direction direction,
+                            const char* peer, void* local, const void* remote,
+                            std::size_t bytes) try {
   auto endpoint = endpoints().use(handle);
   if (!endpoint || local == nullptr || remote == nullptr || bytes == 0 || peer == nullptr ||
       peer[0] == '\0') [[unlikely]]
-    return move({call, handle, direction, peer, &local, &remote, &bytes, 1});
+    return move_pieces({call, handle, direction, peer, &local, &remote, &bytes, 1});
   RecordedCall recorded(CallKind::kTransfer, call, kNobodyNamed, bytes);
   const transfer::Piece piece{static_cast<std::byte*>(local),
                               reinterpret_cast<std::uint64_t>(remote), bytes};
   return smem_result(call, recorded.ends(endpoint->transfer(direction, peer, piece)));
 }
+MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 
 using Ends = transfer::Endpoint::Ends;
 
@@ -87,13 +88,13 @@ std::int32_t submit_to_device(const Arguments& given, void* stream) {
             log_line_limited(LogLevel::kError,
                              fmt::format("{} on a CUDA stream: {}", call, moved.message()));
         }};
-    RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
-    const transfer::PieceArrays pieces(given.local, given.remote, given.bytes, given.count);
+    const transfer::PieceArrays pieces = given.pieces();
+    RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, recorded_bytes(pieces));
     return recorded.ends(endpoint.submit(given.direction, given.peer, pieces, where));
   });
 }
 
-std::int32_t submit(const Arguments& given, void* stream_handle) {
+std::int32_t submit_pieces(const Arguments& given, void* stream_handle) try {
   if (given.handle == nullptr) return bad_endpoint(given.call, given.handle);
   if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
   if (stream_handle == nullptr)
@@ -105,10 +106,10 @@ std::int32_t submit(const Arguments& given, void* stream_handle) {
                         fmt::format("invalid stream: {} is not a stream", stream_handle));
   if (!endpoints().use(given.handle)) return bad_endpoint(given.call, given.handle);
   std::vector<transfer::Piece> list(given.count);
-  transfer::PieceArrays(given.local, given.remote, given.bytes, given.count).fill(0, list);
+  given.pieces().fill(0, list);
   // Shared because work can be copied.
   auto pieces = std::make_shared<const transfer::PieceList>(std::move(list));
-  RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, bytes_of(given));
+  RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, recorded_bytes(*pieces));
   return smem_result(
       given.call,
       recorded.ends(stream->submit([handle = given.handle, direction = given.direction,
@@ -116,6 +117,7 @@ std::int32_t submit(const Arguments& given, void* stream_handle) {
         return move_later(handle, direction, peer, *pieces, Ends::kAny);
       })));
 }
+MEMSPAN_CATCH_IN(given.call, SMEM_MALLOC_FAILED)
 
 }  // namespace
 }  // namespace memspan::capi
@@ -124,74 +126,66 @@ using namespace memspan::capi;
 
 MEMSPAN_EXPORT int32_t smem_trans_write(smem_trans_t handle, const void* localAddr,
                                         const char* remoteUniqueId, void* remoteAddr,
-                                        size_t dataSize) try {
-  return move_one(__func__, handle, Direction::kWrite, remoteUniqueId, const_cast<void*>(localAddr),
-                  remoteAddr, dataSize);
+                                        size_t dataSize) {
+  return move_one_piece(__func__, handle, Direction::kWrite, remoteUniqueId,
+                        const_cast<void*>(localAddr), remoteAddr, dataSize);
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_batch_write(smem_trans_t handle, const void* localAddrs[],
                                               const char* remoteUniqueId, void* remoteAddrs[],
-                                              size_t dataSizes[], uint32_t batchSize) try {
-  return move({__func__, handle, Direction::kWrite, remoteUniqueId,
-               const_cast<void* const*>(localAddrs), remoteAddrs, dataSizes, batchSize});
+                                              size_t dataSizes[], uint32_t batchSize) {
+  return move_pieces({__func__, handle, Direction::kWrite, remoteUniqueId,
+                      const_cast<void* const*>(localAddrs), remoteAddrs, dataSizes, batchSize});
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_read(smem_trans_t handle, void* localAddr,
                                        const char* remoteUniqueId, const void* remoteAddr,
-                                       size_t dataSize) try {
-  return move_one(__func__, handle, Direction::kRead, remoteUniqueId, localAddr, remoteAddr,
-                  dataSize);
+                                       size_t dataSize) {
+  return move_one_piece(__func__, handle, Direction::kRead, remoteUniqueId, localAddr, remoteAddr,
+                        dataSize);
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_batch_read(smem_trans_t handle, void* localAddrs[],
                                              const char* remoteUniqueId, const void* remoteAddrs[],
-                                             size_t dataSizes[], uint32_t batchSize) try {
-  return move({__func__, handle, Direction::kRead, remoteUniqueId, localAddrs, remoteAddrs,
-               dataSizes, batchSize});
+                                             size_t dataSizes[], uint32_t batchSize) {
+  return move_pieces({__func__, handle, Direction::kRead, remoteUniqueId, localAddrs, remoteAddrs,
+                      dataSizes, batchSize});
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_write_submit(smem_trans_t handle, const void* localAddr,
                                                const char* remoteUniqueId, void* remoteAddr,
-                                               size_t dataSize, void* stream) try {
+                                               size_t dataSize, void* stream) {
   void* const local = const_cast<void*>(localAddr);
-  return submit(
+  return submit_pieces(
       {__func__, handle, Direction::kWrite, remoteUniqueId, &local, &remoteAddr, &dataSize, 1},
       stream);
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_read_submit(smem_trans_t handle, void* localAddr,
                                               const char* remoteUniqueId, const void* remoteAddr,
-                                              size_t dataSize, void* stream) try {
-  return submit(
+                                              size_t dataSize, void* stream) {
+  return submit_pieces(
       {__func__, handle, Direction::kRead, remoteUniqueId, &localAddr, &remoteAddr, &dataSize, 1},
       stream);
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_batch_write_submit(smem_trans_t handle, const void* localAddrs[],
                                                      const char* remoteUniqueId,
                                                      void* remoteAddrs[], size_t dataSizes[],
-                                                     uint32_t batchSize, void* stream) try {
-  return submit({__func__, handle, Direction::kWrite, remoteUniqueId,
-                 const_cast<void* const*>(localAddrs), remoteAddrs, dataSizes, batchSize},
-                stream);
+                                                     uint32_t batchSize, void* stream) {
+  return submit_pieces({__func__, handle, Direction::kWrite, remoteUniqueId,
+                        const_cast<void* const*>(localAddrs), remoteAddrs, dataSizes, batchSize},
+                       stream);
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_batch_read_submit(smem_trans_t handle, void* localAddrs[],
                                                     const char* remoteUniqueId,
                                                     const void* remoteAddrs[], size_t dataSizes[],
-                                                    uint32_t batchSize, void* stream) try {
-  return submit({__func__, handle, Direction::kRead, remoteUniqueId, localAddrs, remoteAddrs,
-                 dataSizes, batchSize},
-                stream);
+                                                    uint32_t batchSize, void* stream) {
+  return submit_pieces({__func__, handle, Direction::kRead, remoteUniqueId, localAddrs, remoteAddrs,
+                        dataSizes, batchSize},
+                       stream);
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_check_flags(uint32_t flags) try {
   if (flags == 0 || flags == COPY_EXTEND_FLAG) return SMEM_OK;

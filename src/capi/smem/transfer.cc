@@ -46,8 +46,7 @@ Status check_count(std::uint64_t count) {
 
 Status check(const Given& given) {
   if (given.request == nullptr) return invalid("invalid param, request is NULL");
-  if (given.peer == nullptr || given.peer[0] == '\0')
-    return invalid("invalid peer, which is null/empty");
+  MEMSPAN_PASS(check_text("peer", given.peer));
   if (given.direction == MEMSPAN_TRANSFER_READ || given.direction == MEMSPAN_TRANSFER_WRITE)
     return Status::ok();
   return invalid(fmt::format("invalid direction, which is {}: allowed are {} and {}",
@@ -55,39 +54,32 @@ Status check(const Given& given) {
                              static_cast<int>(MEMSPAN_TRANSFER_WRITE)));
 }
 
-template <typename T>
-using Made = Result<std::unique_ptr<T>>;
-
-template <typename T>
-Made<const transfer::Pieces> own(Result<T> pieces) {
-  if (!pieces.is_ok()) return pieces.status();
-  return std::unique_ptr<const transfer::Pieces>(std::make_unique<T>(std::move(pieces).value()));
-}
-
 // `make()` gives the pieces.
 template <typename Make>
-std::int32_t prepare(const Given& given, Make make) {
+std::int32_t prepare(const Given& given, Make make) try {
   auto endpoint = endpoints().use(given.endpoint);
   if (!endpoint) return bad_endpoint(given.call, given.endpoint);
   if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
-  Made<const transfer::Pieces> pieces = make();
+  transfer::MadePieces pieces = make();
   if (!pieces.is_ok()) return smem_result(given.call, pieces.status());
-  auto request = endpoint->prepare(static_cast<Direction>(given.direction), given.peer,
-                                   std::move(pieces).value());
+  auto request = std::make_shared<Request>(static_cast<Direction>(given.direction),
+                                           endpoint->name(), given.peer, std::move(pieces).value());
   return add_object(given.call, requests(),
                     std::make_unique<HeldRequest>(HeldRequest{given.endpoint, std::move(request)}),
                     "request", given.request);
 }
+MEMSPAN_CATCH_IN(given.call, SMEM_MALLOC_FAILED)
 
-Made<const transfer::Pieces> read_list(void* const local[], void* const remote[],
-                                       const std::size_t bytes[], std::uint64_t count) {
+transfer::MadePieces read_list(void* const local[], void* const remote[], const std::size_t bytes[],
+                               std::uint64_t count) {
   if (local == nullptr || remote == nullptr || bytes == nullptr)
     return invalid("invalid local, remote or bytes, which is null");
   MEMSPAN_PASS(check_count(count));
   MEMSPAN_PASS(transfer::check_arrays(local, remote, bytes, count));
   std::vector<transfer::Piece> list(count);
-  transfer::PieceArrays(local, remote, bytes, count).fill(0, list);
-  return own(Result<transfer::PieceList>(transfer::PieceList(std::move(list))));
+  transfer::PieceArrays(count, {local, remote, bytes}).fill(0, list);
+  return std::unique_ptr<const transfer::Pieces>(
+      std::make_unique<transfer::PieceList>(std::move(list)));
 }
 
 transfer::Strides read_blocks(const memspan_transfer_blocks_t& blocks) {
@@ -108,43 +100,39 @@ MEMSPAN_EXPORT int32_t memspan_transfer_prepare(smem_trans_t endpoint,
                                                 memspan_transfer_direction_t direction,
                                                 const char* peer, void* const local[],
                                                 void* const remote[], const size_t bytes[],
-                                                uint64_t count, memspan_transfer_t* request) try {
+                                                uint64_t count, memspan_transfer_t* request) {
   return prepare({"memspan_transfer_prepare", endpoint, number_of(direction), peer, request},
                  [&] { return read_list(local, remote, bytes, count); });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_transfer_prepare_blocks(smem_trans_t endpoint,
                                                        memspan_transfer_direction_t direction,
                                                        const char* peer,
                                                        const memspan_transfer_blocks_t* local,
                                                        const memspan_transfer_blocks_t* remote,
-                                                       memspan_transfer_t* request) try {
-  return prepare(
-      {"memspan_transfer_prepare_blocks", endpoint, number_of(direction), peer, request},
-      [&]() -> Made<const transfer::Pieces> {
-        if (local == nullptr || remote == nullptr)
-          return invalid("invalid local or remote, which is null");
-        return own(transfer::StridedPieces::make(read_blocks(*local), read_blocks(*remote)));
-      });
+                                                       memspan_transfer_t* request) {
+  return prepare({"memspan_transfer_prepare_blocks", endpoint, number_of(direction), peer, request},
+                 [&]() -> transfer::MadePieces {
+                   if (local == nullptr || remote == nullptr)
+                     return invalid("invalid local or remote, which is null");
+                   return transfer::strided_pieces(read_blocks(*local), read_blocks(*remote));
+                 });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_transfer_prepare_pages(
     smem_trans_t endpoint, memspan_transfer_direction_t direction, const char* peer,
     const memspan_transfer_pages_t* local, const memspan_transfer_pages_t* remote,
-    uint64_t page_bytes, uint64_t count, memspan_transfer_t* request) try {
+    uint64_t page_bytes, uint64_t count, memspan_transfer_t* request) {
   return prepare({"memspan_transfer_prepare_pages", endpoint, number_of(direction), peer, request},
-                 [&]() -> Made<const transfer::Pieces> {
+                 [&]() -> transfer::MadePieces {
                    if (local == nullptr || remote == nullptr || local->pages == nullptr ||
                        remote->pages == nullptr)
                      return invalid("invalid local, remote or pages, which is null");
                    MEMSPAN_PASS(check_count(count));
-                   return own(transfer::PagedPieces::make(read_pages(*local, count),
-                                                          read_pages(*remote, count), page_bytes));
+                   return transfer::paged_pieces(read_pages(*local, count),
+                                                 read_pages(*remote, count), page_bytes);
                  });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_transfer_destroy(memspan_transfer_t request) try {
   const auto cancel = [](HeldRequest& held) {
@@ -176,10 +164,8 @@ MEMSPAN_EXPORT int32_t memspan_transfer_set_message(memspan_transfer_t request, 
       return invalid(fmt::format("invalid bytes, which is {}: allowed are 0 to {}", bytes,
                                  transfer::kMostMessageBytes));
     return held.request->set([&](Request::Settings& settings) {
-      if (message == nullptr)
-        settings.action.message.reset();
-      else
-        settings.action.message.emplace(static_cast<const char*>(message), bytes);
+      settings.action.message.assign(static_cast<const char*>(message), message ? bytes : 0);
+      settings.action.has_message = message != nullptr;
     });
   });
 }
@@ -189,8 +175,8 @@ MEMSPAN_EXPORT int32_t memspan_transfer_set_counter(memspan_transfer_t request, 
   return with_request(__func__, request, [&](HeldRequest& held) {
     MEMSPAN_PASS(transfer::check_counter(counter));
     return held.request->set([&](Request::Settings& settings) {
-      settings.action.counter.reset();
-      if (value != 0) settings.action.counter = counter;
+      settings.action.has_counter = value != 0;
+      settings.action.counter = counter;
       settings.action.value = value;
     });
   });

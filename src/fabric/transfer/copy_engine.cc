@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "device/host/copy.h"
-#include "device/host/guarded_copy.h"
 
 namespace memspan::transfer {
 namespace {
@@ -54,8 +53,6 @@ struct MappedPieces {
   }
 };
 
-constexpr Duration kFetchPatience = std::chrono::seconds(5);
-
 }  // namespace
 
 std::optional<CopyFault> copy_mapped(Direction direction, const Piece& piece, std::byte* mapped) {
@@ -77,8 +74,7 @@ Status CopyEngine::move(Quantum quantum) {
     status = std::move(flushed);
   else
     cursor_ = reached;
-  const bool is_stale = remote_ != nullptr && std::exchange(remote_->is_stale, false);
-  if (std::exchange(begins_link_, false) || is_stale) {
+  if (std::exchange(is_stale_, false)) {
     // Memory that was registered again since then is another region.
     peer_.forget_extents();
     resolved_.is_missing = true;
@@ -87,7 +83,7 @@ Status CopyEngine::move(Quantum quantum) {
   }
   MEMSPAN_PASS(status);
   // A peer that ended during the move has not got all of it.
-  return check_peer();
+  return peer_.check();
 }
 
 Status CopyEngine::move_all() {
@@ -103,13 +99,12 @@ Status CopyEngine::fetch() {
   if (status.code() != Code::kNotFound || resolved_.link == nullptr) return status;
   MEMSPAN_PASS(peer_.why_not_live());
   is_refused_ = true;
-  Piece piece;
-  pieces_.fill(cursor_.piece, {&piece, 1});
-  return peer_.refusal(piece, cursor_.piece);
+  return peer_.refusal(pieces_.at(cursor_.piece), cursor_.piece);
 }
 
 Status CopyEngine::move_block(Quantum& quantum) {
-  MEMSPAN_PASS(check_peer());
+  // The peer may be destroyed at any time; from then on nothing of it is touched.
+  MEMSPAN_PASS(peer_.check());
   const std::span<Piece> block(
       block_.data(), std::min<std::uint64_t>(block_.size(), pieces_.count() - cursor_.piece));
   pieces_.fill(cursor_.piece, block);
@@ -156,20 +151,19 @@ Status CopyEngine::move_row(std::span<const Piece> block, Quantum& quantum, std:
 
 Status CopyEngine::move_piece(Piece piece, std::size_t index) {
   std::byte* const mapped = resolved_.link == nullptr ? resolved_.mapped[index] : nullptr;
-  if (mapped != nullptr) return move_mapped(piece, mapped + cursor_.offset);
+  if (mapped != nullptr) {
+    std::byte* const place = mapped + cursor_.offset;
+    MEMSPAN_PASS(flush());
+    if (device_ != nullptr && (device_->owns(piece.local) || device_->owns(place)))
+      return move_by_device(piece, place);
+    const auto fault = copy_mapped(direction_, piece, place);
+    return fault ? explain(*fault, piece, place) : Status::ok();
+  }
   if (device_ != nullptr && device_->owns(piece.local)) return move_staged(piece, index);
   if (resolved_.link != nullptr) return add_remote(piece, *resolved_.extents[index]);
   if (vector_.is_full()) MEMSPAN_PASS(flush());
   vector_.add(piece.local, piece.remote, piece.bytes);
   return Status::ok();
-}
-
-Status CopyEngine::move_mapped(const Piece& piece, std::byte* mapped) {
-  MEMSPAN_PASS(flush());
-  if (device_ != nullptr && (device_->owns(piece.local) || device_->owns(mapped)))
-    return move_by_device(piece, mapped);
-  const auto fault = copy_mapped(direction_, piece, mapped);
-  return fault ? explain(*fault, piece, mapped) : Status::ok();
 }
 
 // The driver must not get host addresses without memory.
@@ -250,22 +244,6 @@ Status CopyEngine::add_remote(const Piece& piece, const RegionExtent& extent) {
   return Status::ok();
 }
 
-// After a failed flush, none of its pieces counts as moved.
-Status CopyEngine::flush_remote() {
-  constexpr int kMostStale = 100;
-  Status status =
-      remote_->link->move(remote_->context, move_direction(direction_), remote_->pieces);
-  if (const Status settled = remote_->context.quiet(); status.is_ok()) status = settled;
-  remote_->pieces.clear();
-  if (status.is_ok()) {
-    flushed_ = cursor_;
-    return status;
-  }
-  cursor_ = flushed_;
-  if (status.code() == Code::kStale) remote_->is_stale = ++remote_->stale_count < kMostStale;
-  return name_loss(status);
-}
-
 // A peer that is gone is named, and how it ended; else the piece at which the copy failed.
 Status CopyEngine::name_loss(const Status& status) {
   if (status.code() == Code::kPeerLost) {
@@ -276,16 +254,27 @@ Status CopyEngine::name_loss(const Status& status) {
 }
 
 Status CopyEngine::flush() {
-  if (remote_ != nullptr && !remote_->pieces.empty()) return flush_remote();
-  if (vector_.is_empty()) return Status::ok();
-  Status status = vector_.flush();
+  constexpr int kMostStale = 100;
+  if (!has_pending()) return Status::ok();
+  const bool is_remote = remote_ != nullptr && !remote_->pieces.empty();
+  Status status;
+  if (is_remote) {
+    status = remote_->link->move(remote_->context, move_direction(direction_), remote_->pieces);
+    if (const Status settled = remote_->context.quiet(); status.is_ok()) status = settled;
+    remote_->pieces.clear();
+  } else {
+    status = vector_.flush();
+  }
   if (status.is_ok()) {
     flushed_ = cursor_;
     return status;
   }
-  cursor_ = flushed_ = advanced(pieces_, flushed_, vector_.moved());
-  if (status.code() == Code::kAuth || status.code() == Code::kNotSupported)
-    begins_link_ = peer_.use_link(status);
+  // None of the pieces of a link counts as moved.
+  if (!is_remote) flushed_ = advanced(pieces_, flushed_, vector_.moved());
+  cursor_ = flushed_;
+  if (is_remote && status.code() == Code::kStale) is_stale_ = ++remote_->stale_count < kMostStale;
+  if (!is_remote && (status.code() == Code::kAuth || status.code() == Code::kNotSupported))
+    is_stale_ = peer_.use_link(status);
   return name_loss(status);
 }
 
@@ -294,12 +283,12 @@ namespace {
 Status resolve_all(Peer& peer, std::span<const Piece> block, std::uint64_t first,
                    ResolvedPieces& resolved) {
   while (true) {
-    if (!peer.is_open() && !peer.is_live()) return peer.why_not_live();
+    MEMSPAN_PASS(peer.check());
     peer.resolve(block, resolved);
     if (resolved.is_refused && resolved.count < block.size())
       return peer.refusal(block[resolved.count], first + resolved.count);
     if (!resolved.is_missing) return Status::ok();
-    const Status fetched = peer.fetch(resolved, Deadline::after(kFetchPatience));
+    const Status fetched = peer.fetch(resolved, Deadline::after(kMappingPatience));
     if (fetched.code() == Code::kNotFound)
       return peer.refusal(block[resolved.count], first + resolved.count);
     MEMSPAN_PASS(fetched);

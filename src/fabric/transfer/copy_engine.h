@@ -29,8 +29,7 @@ struct RemoteMoves {
   std::vector<MovePiece> pieces;
   std::shared_ptr<Link> link;
   std::shared_ptr<const KnownExtents> held;  // whose regions they name
-  bool is_stale = false;                     // one of them was
-  int stale_count = 0;
+  int stale_count = 0;                       // how often one of them was
 };
 
 // One transfer's. Lives on the stack (40 KiB); one thread.
@@ -69,7 +68,6 @@ class CopyEngine {
   Status move_block(Quantum& quantum);
   Status move_row(std::span<const Piece> block, Quantum& quantum, std::size_t& moved);
   Status move_piece(Piece piece, std::size_t index);
-  Status move_mapped(const Piece& piece, std::byte* mapped);
   [[gnu::cold]] Status move_by_device(const Piece& piece, std::byte* mapped);
   [[gnu::cold]] Status move_staged(const Piece& piece, std::size_t index);
   [[gnu::cold]] Status explain(const CopyFault& fault, const Piece& piece,
@@ -77,13 +75,7 @@ class CopyEngine {
   Status name_piece(const Status& status) const;
   Status name_loss(const Status& status);
   Status flush();
-  Status flush_remote();
   Status add_remote(const Piece& piece, const RegionExtent& extent);
-  // The peer may be destroyed at any time; from then on nothing of it is touched.
-  Status check_peer() {
-    if (peer_.is_open() || peer_.is_live()) return Status::ok();
-    return peer_.why_not_live();
-  }
 
   Peer& peer_;
   Device* const device_;
@@ -94,7 +86,8 @@ class CopyEngine {
   VectorCopy vector_;
   ResolvedPieces resolved_;
   bool is_refused_ = false;
-  bool begins_link_ = false;             // the last flush failed, and a link moves the pieces
+  // The last flush failed: a region was stale, or a link begins to move what the kernel refused.
+  bool is_stale_ = false;
   std::unique_ptr<RemoteMoves> remote_;  // once there was a piece for a link
   std::array<Piece, ResolvedPieces::kMost> block_;
 };

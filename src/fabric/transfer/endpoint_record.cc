@@ -7,12 +7,10 @@
 #include <array>
 #include <charconv>
 
-#include "core/bytes.h"
-
 namespace memspan::transfer {
 namespace {
 
-constexpr std::uint8_t kRecordFormat = 4;
+constexpr char kRecordFormat = 4;
 
 constexpr std::size_t kMostHostBytes = 253;              // of a name in DNS
 constexpr std::size_t kMostBytes = kMostHostBytes + 11;  // a colon, a port, and some zeros
@@ -27,30 +25,22 @@ std::string normal_address(int family, const std::string& text) {
   return normal;
 }
 
-bool is_letter(char each) {
-  return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z');
-}
-bool is_digit(char each) {
-  return each >= '0' && each <= '9';
-}
-
 // A host's name, in small letters; empty if it is invalid. The last part has a letter, so that an
 // address with a mistake is not taken for a name.
 std::string normal_host(std::string_view text) {
-  if (text.size() > kMostHostBytes) return "";
-  std::string normal;
-  bool has_letter = false;
-  for (std::size_t i = 0; i <= text.size(); ++i) {
-    const bool ends_part = i == text.size() || text[i] == '.';
-    if (ends_part && (normal.empty() || normal.back() == '.' || normal.back() == '-')) return "";
-    if (i == text.size()) break;
-    if (text[i] == '-' && (normal.empty() || normal.back() == '.')) return "";
-    if (!ends_part && text[i] != '-' && text[i] != '_' && !is_letter(text[i]) && !is_digit(text[i]))
-      return "";
-    has_letter = is_letter(text[i]) || (has_letter && !ends_part);
-    normal += is_letter(text[i]) ? static_cast<char>(text[i] | 0x20) : text[i];
-  }
-  return has_letter ? normal : "";
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
+  std::string normal(text);
+  for (char& each : normal)
+    if (each >= 'A' && each <= 'Z') each = static_cast<char>(each | 0x20);
+  // A part is not empty, and has no hyphen at its ends.
+  const std::string parts = "." + normal + ".";
+  for (const char* const wrong : {"..", ".-", "-."})
+    if (parts.find(wrong) != std::string::npos) return "";
+  const bool is_allowed =
+      normal.find_first_not_of(std::string(kLetters) + "0123456789-_.") == std::string::npos;
+  const bool has_letter =
+      normal.find_first_of(kLetters, normal.rfind('.') + 1) != std::string::npos;
+  return text.size() <= kMostHostBytes && is_allowed && has_letter ? normal : "";
 }
 
 }  // namespace
@@ -60,55 +50,22 @@ std::string_view role_name(Role role) {
   return kNames[static_cast<std::size_t>(role) % kNames.size()];
 }
 
-bool may_reach(Role from, Role to) {
-  return from != to || from == Role::kBoth;
-}
-
-std::string record_key(std::string_view normal_name) {
-  return std::string(kRecordsPrefix).append(normal_name).append("/");
-}
-
 std::string_view name_of_key(std::string_view key) {
   key.remove_prefix(std::min(key.size(), kRecordsPrefix.size()));
   return key.substr(0, key.find('/'));
 }
 
-std::string destroyed_key(const EndpointRecord& record) {
-  return record_key(record.name) + "destroyed/" + record.generation;
-}
-
 std::string encode(const EndpointRecord& record) {
-  ByteWriter writer;
-  writer.u8(kRecordFormat);
-  writer.text(record.name);
-  writer.text(record.generation);
-  writer.u8(static_cast<std::uint8_t>(record.role));
-  writer.text(record.broker_address);
-  writer.u64(record.who.session);
-  writer.i64(record.who.process);
-  writer.text(record.who.host.id);
-  writer.text(record.who.host.name);
-  writer.u32(record.renewals);
-  return writer.take();
+  return kRecordFormat + encode_record(record);
 }
 
 Result<EndpointRecord> decode_record(std::string_view bytes) {
-  ByteReader reader(bytes);
-  const std::uint8_t format = reader.u8();
+  FieldReader reader(bytes.substr(std::min<std::size_t>(bytes.size(), 1)));
   EndpointRecord record;
-  record.name = reader.text();
-  record.generation = reader.text();
-  const std::uint8_t role = reader.u8();
-  record.broker_address = reader.text();
-  record.who.session = reader.u64();
-  record.who.process = reader.i64();
-  record.who.host.id = reader.text();
-  record.who.host.name = reader.text();
-  record.renewals = reader.u32();
-  if (!reader.is_finished() || format != kRecordFormat || role < 1 || role > 3)
-    return Status(Code::kInvalidArgument, "an endpoint's record at the store is damaged");
-  record.role = static_cast<Role>(role);
-  return record;
+  reader(record);
+  if (reader.is_finished() && bytes[0] == kRecordFormat && record.role >= Role::kSender)
+    return record;
+  return Status(Code::kInvalidArgument, "an endpoint's record at the store is damaged");
 }
 
 Result<std::string> normal_name(std::string_view text) {

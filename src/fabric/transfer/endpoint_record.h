@@ -3,14 +3,20 @@
 #pragma once
 
 #include "fabric/remote_access.h"
+#include "store/fields.h"
 
 namespace memspan::transfer {
 
 enum class Role : std::uint8_t { kSender = 1, kReceiver = 2, kBoth = 3 };
+constexpr Role last_of(Role) {
+  return Role::kBoth;
+}
 
 std::string_view role_name(Role role);
 // Senders and receivers reach the other kind, and those of both kinds reach and are reached by all.
-bool may_reach(Role from, Role to);
+inline bool may_reach(Role from, Role to) {
+  return from != to || from == Role::kBoth;
+}
 
 // A value.
 struct EndpointRecord {
@@ -26,17 +32,25 @@ struct EndpointRecord {
   std::string allocation_name(std::uint32_t allocation) const {
     return published_name() + "/" + std::to_string(allocation);
   }
+  static void fields(auto& codec, auto& self) {
+    codec(self.name, self.generation, self.role, self.broker_address, self.who.session,
+          self.who.process, self.who.host.id, self.who.host.name, self.renewals);
+  }
   bool operator==(const EndpointRecord&) const = default;
 };
 
 inline constexpr std::string_view kRecordsPrefix = "trans/";  // of the keys of all records
 // No record's key begins with another one's.
-std::string record_key(std::string_view normal_name);
+inline std::string record_key(std::string_view normal_name) {
+  return std::string(kRecordsPrefix).append(normal_name).append("/");
+}
 // The name that record_key() and destroyed_key() have made such a key from.
 std::string_view name_of_key(std::string_view key);
 // Set beside the record while an endpoint that members on other hosts may know is destroyed. They
 // cannot see that in its memory.
-std::string destroyed_key(const EndpointRecord& record);
+inline std::string destroyed_key(const EndpointRecord& record) {
+  return record_key(record.name) + "destroyed/" + record.generation;
+}
 std::string encode(const EndpointRecord& record);
 // kInvalidArgument for anything that encode() does not write.
 Result<EndpointRecord> decode_record(std::string_view bytes);

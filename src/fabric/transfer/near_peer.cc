@@ -20,15 +20,12 @@ constexpr Duration kEndPatience = std::chrono::milliseconds(500);
 // The address of the allocation here; null: it is not mapped, or the registration table contradicts
 // the memory that was given, and is not believed.
 std::byte* begin_of(const Range& allocation, const OpenedPointer* mapping) {
-  const std::uint64_t lead = lead_of(allocation);
+  const bool is_adopted = (allocation.allocation & (kAdopted | kOfDevice)) == kAdopted;
+  const std::uint64_t lead = is_adopted ? AdoptedMemory::lead_of(allocation.base) : 0;
   if (mapping == nullptr || mapping->bytes < lead || mapping->bytes - lead < allocation.bytes)
     return nullptr;
   return mapping->base.get() + lead;
 }
-
-const auto kByNumber = [](const auto& entry, std::uint32_t allocation) {
-  return entry.first < allocation;
-};
 
 }  // namespace
 
@@ -43,17 +40,14 @@ class NearPeer final : public Peer {
     std::size_t alike = 1;
     while (alike < resolved.count && is_mapped(alike) == is_mapped(0)) ++alike;
     if (alike == resolved.count && is_mapped(0)) return;
-    resolved.is_refused = resolved.is_missing = false;
-    resolved.wanted_allocation = 0;
-    resolved.wanted_pieces.clear();
-    if (is_mapped(0)) {
+    const bool begins_mapped = is_mapped(0);
+    resolved.clear();
+    if (begins_mapped)
       resolved.count = alike;
-    } else if (const auto linked = linked_peer(); linked != nullptr) {
+    else if (const auto linked = linked_peer(); linked != nullptr)
       linked->resolve(pieces.first(alike), resolved);
-    } else {
-      resolved.count = 0;
+    else
       resolved.is_missing = true;
-    }
   }
   bool move_at_once(Direction direction, const Piece& piece, Spot& spot) override {
     if (is_this_process_ || device() != nullptr || uses_link_.load(std::memory_order_acquire))
@@ -77,26 +71,22 @@ class NearPeer final : public Peer {
   Status fetch(const ResolvedPieces& resolved, Deadline deadline) override {
     const std::uint32_t allocation = resolved.wanted_allocation;
     if (allocation == 0) return fetch_by_link(resolved, deadline);
-    const std::string doing = fmt::format("mapping memory of endpoint {}", record().name);
-    MEMSPAN_TRY_ASSIGN(OpenedPointer made, map(allocation, doing, deadline), doing);
+    MEMSPAN_TRY_ASSIGN(OpenedPointer made, map(allocation, deadline),
+                       fmt::format("mapping memory of endpoint {}", record().name));
     MutexLock lock(mutex_);
     if (has_ended()) return Status::ok();  // resolve() reports it
     if (mapping_of(allocation) != nullptr) return Status::ok();
     auto more = mapped_ == nullptr ? std::make_shared<MappedAllocations>()
                                    : std::make_shared<MappedAllocations>(*mapped_);
-    more->emplace(std::lower_bound(more->begin(), more->end(), allocation, kByNumber), allocation,
-                  std::move(made));
+    more->emplace(allocation, std::move(made));
     mapped_ = std::move(more);
     return Status::ok();
   }
-  Status refusal(const Piece& piece, std::uint64_t number) override {
-    MutexLock lock(mutex_);
-    return not_registered(piece, number, record().name, view_.describe(piece.remote));
-  }
   Status notify(const std::string& sender, const CompletionAction& action) override {
     MEMSPAN_PASS(why_not_live());
-    if (action.message) MEMSPAN_PASS(send_notification(notifications_, {sender, *action.message}));
-    if (action.counter) add_to_counter(table_.counters(), *action.counter, action.value);
+    if (action.has_message)
+      MEMSPAN_PASS(send_notification(notifications_, {sender, action.message}));
+    if (action.has_counter) add_to_counter(table_.counters(), action.counter, action.value);
     return Status::ok();
   }
   void forget_extents() override {
@@ -130,6 +120,10 @@ class NearPeer final : public Peer {
         notifications_(std::move(answer.descriptors[1])),
         is_this_process_(answer.pid == getpid()),
         view_(table_) {}
+  std::string nearest(const Piece& piece) override {
+    MutexLock lock(mutex_);
+    return view_.describe(piece.remote);
+  }
   bool is_gone() const override { return is_gone_after(Duration::zero()); }
   bool is_gone_after(Duration patience) const {
     pollfd polled{process_handle_.get(), POLLIN, 0};
@@ -137,11 +131,7 @@ class NearPeer final : public Peer {
   }
   // As the table has them.
   void look_up(std::span<const Piece> pieces, ResolvedPieces& resolved) MEMSPAN_EXCLUDES(mutex_) {
-    resolved.count = 0;
-    resolved.is_refused = false;
-    resolved.is_missing = false;
-    resolved.wanted_allocation = 0;
-    resolved.link = nullptr;
+    resolved.clear();
     MutexLock lock(mutex_);
     if (view_.refresh()) drop_freed_allocations();
     if (view_.has_allocations()) resolved.held = mapped_;
@@ -179,8 +169,7 @@ class NearPeer final : public Peer {
       const OpenedPointer* mapping = mapping_of(allocation->allocation);
       std::byte* const begin = begin_of(*allocation, mapping);
       if (begin == nullptr) return {};
-      return {version, allocation->base, allocation->base + allocation->bytes, begin,
-              mapping->base};
+      return {version, allocation->base, allocation->end(), begin, mapping->base};
     }
     const auto extent = view_.extent_of(piece.remote, piece.bytes);
     return extent ? Spot{version, extent->base, extent->end, nullptr, {}} : Spot{};
@@ -226,30 +215,28 @@ class NearPeer final : public Peer {
   // Copies that run keep theirs.
   void drop_freed_allocations() MEMSPAN_REQUIRES(mutex_) {
     if (mapped_ == nullptr) return;
-    auto kept = std::make_shared<MappedAllocations>();
-    for (const auto& entry : *mapped_)
-      if (view_.has_allocation(entry.first)) kept->push_back(entry);
-    if (kept->size() < mapped_->size()) mapped_ = std::move(kept);
+    auto kept = std::make_shared<MappedAllocations>(*mapped_);
+    const auto is_freed = [this](const auto& each) MEMSPAN_REQUIRES(mutex_) {
+      return !view_.has_allocation(each.first);
+    };
+    if (std::erase_if(*kept, is_freed) > 0) mapped_ = std::move(kept);
   }
   // Null when it is not mapped.
   const OpenedPointer* mapping_of(std::uint32_t allocation) MEMSPAN_REQUIRES(mutex_) {
     if (mapped_ == nullptr) return nullptr;
-    const auto found = std::lower_bound(mapped_->begin(), mapped_->end(), allocation, kByNumber);
-    return found != mapped_->end() && found->first == allocation ? &found->second : nullptr;
+    const auto found = mapped_->find(allocation);
+    return found != mapped_->end() ? &found->second : nullptr;
   }
-  Result<OpenedPointer> map(std::uint32_t allocation, const std::string& doing,
-                            Deadline deadline) const {
+  Result<OpenedPointer> map(std::uint32_t allocation, Deadline deadline) const {
     const std::string name = record().allocation_name(allocation);
-    if ((allocation & kOfDevice) != 0) {
-      const auto fetch = [&](const std::string& part) { return fetch_published(part, deadline); };
-      MEMSPAN_TRY_ASSIGN(OpenedPointer opened, open_registration(device(), name, fetch), doing);
-      return opened;
-    }
-    MEMSPAN_TRY_ASSIGN(FetchedDescriptors answer, fetch_published(name, deadline), doing);
-    if (answer.descriptors.size() != 1) return Status(Code::kInternal, doing + ": no memory came");
-    MEMSPAN_TRY_ASSIGN(Pages pages, Pages::adopt(std::move(answer.descriptors[0])), doing);
-    MEMSPAN_TRY_ASSIGN(Reservation made, Reservation::make(pages.bytes(), nullptr), doing);
-    MEMSPAN_TRY(made.map(0, pages, 0, pages.bytes()), doing);
+    if ((allocation & kOfDevice) != 0)
+      return open_registration(
+          device(), name, [&](const std::string& part) { return fetch_published(part, deadline); });
+    MEMSPAN_PASS_ASSIGN(FetchedDescriptors answer, fetch_published(name, deadline));
+    if (answer.descriptors.size() != 1) return Status(Code::kInternal, "no memory came");
+    MEMSPAN_PASS_ASSIGN(Pages pages, Pages::adopt(std::move(answer.descriptors[0])));
+    MEMSPAN_PASS_ASSIGN(Reservation made, Reservation::make(pages.bytes(), nullptr));
+    MEMSPAN_PASS(made.map(0, pages, 0, pages.bytes()));
     const auto held = std::make_shared<Reservation>(std::move(made));
     return OpenedPointer{std::shared_ptr<std::byte>(held, held->base()), held->bytes()};
   }

@@ -2,14 +2,12 @@
 #include "fabric/transfer/notification_queue.h"
 
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <utility>
 
-#include "core/bytes.h"
 #include "core/interrupt.h"
+#include "store/fields.h"
 
 namespace memspan::transfer {
 namespace {
@@ -22,14 +20,6 @@ constexpr int kBufferBytes = 1 << 20;
 
 // How many strange frames are skipped whatever the deadline.
 constexpr int kMostStrange = 1000;
-
-// False if it is not a whole message of ours, which is dropped.
-bool read_frame(std::string_view frame, Notification& notification) {
-  ByteReader reader(frame);
-  notification.sender = reader.text();
-  notification.message = reader.text();
-  return reader.is_finished() && notification.message.size() <= kMostMessageBytes;
-}
 
 }  // namespace
 
@@ -49,8 +39,10 @@ Result<Notification> NotificationQueue::receive(Deadline deadline) const {
   while (true) {
     const ssize_t got = recv(receiving_.get(), frame.data(), frame.size(), 0);
     if (got >= 0) {
+      FieldReader reader({frame.data(), static_cast<std::size_t>(got)});
       Notification notification;
-      if (read_frame({frame.data(), static_cast<std::size_t>(got)}, notification))
+      reader(notification.sender, notification.message);
+      if (reader.is_finished() && notification.message.size() <= kMostMessageBytes)
         return notification;
       if (got == 0)
         return Status(Code::kSystem, "a peer has closed the notification queue of this endpoint");
@@ -69,10 +61,10 @@ Result<Notification> NotificationQueue::receive(Deadline deadline) const {
 }
 
 Status send_notification(const Fd& sending_end, const Notification& notification) {
-  ByteWriter frame;
-  frame.text(notification.sender);
-  frame.text(notification.message);
-  while (send(sending_end.get(), frame.bytes().data(), frame.bytes().size(), MSG_NOSIGNAL) < 0) {
+  FieldWriter writer;
+  writer(notification.sender, notification.message);
+  const std::string frame = writer.take();
+  while (send(sending_end.get(), frame.data(), frame.size(), MSG_NOSIGNAL) < 0) {
     if (errno == EINTR) continue;
     if (errno == EAGAIN || errno == EWOULDBLOCK)
       return {Code::kTimeout, "the peer's notification queue is full"};

@@ -9,33 +9,29 @@ namespace {
 MEMSPAN_REMEDY(kNotRegistered, "not-registered",
                "The peer has not registered this memory, or not all of its bytes.",
                "Register it on the peer before the transfer begins, up to the last byte.");
+MEMSPAN_REMEDY(kNoEndpoint, "no-endpoint", "No process has an endpoint of that name at this store.",
+               "Compare the name and the store URL of both processes; is the peer running?");
 
 // For one record, of a store that can be reached.
 constexpr Duration kLookPatience = std::chrono::seconds(1);
-// A peer has one spelling, or a few. If there are more than this, all are looked up again.
-constexpr std::size_t kMostSpellings = 8192;
 // How many of the dead are remembered.
 constexpr std::size_t kMostDeparted = 8192;
 
 }  // namespace
 
-MEMSPAN_REMEDY(kNoEndpoint, "no-endpoint", "No process has an endpoint of that name at this store.",
-               "Compare the name and the store URL of both processes; is the peer running?");
-
-Status not_registered(const Piece& piece, std::uint64_t number, const std::string& endpoint,
-                      const std::string& nearest) {
+Status Peer::refusal(const Piece& piece, std::uint64_t number) {
   return {Code::kNotFound,
           fmt::format(
               "piece {}: {} bytes at {:#x} are not entirely in what endpoint {} has registered; "
               "{}{}",
-              number, piece.bytes, piece.remote, endpoint, nearest, kNotRegistered)};
+              number, piece.bytes, piece.remote, record_.name, nearest(piece), kNotRegistered)};
 }
 
-const std::atomic<std::uint64_t> Peer::kAlwaysOpen{kOpen};
+const std::atomic<std::uint64_t> Peer::kAlwaysOpen{table_layout::kOpen};
 
 bool Peer::is_live() {
   if (has_ended()) return false;
-  if (state_->load(std::memory_order_acquire) != kOpen) {
+  if (state_->load(std::memory_order_acquire) != table_layout::kOpen) {
     end(End::kEnded);
     return false;
   }
@@ -80,11 +76,9 @@ Peers::~Peers() {
   if (watch)
     member_->tell_end(
         [&](const Deadline& deadline) { return member_->store().unwatch(*watch, deadline); });
-  decltype(known_->by_spelling) by_spelling;  // these end without the lock
-  decltype(known_->by_name) by_name;
+  decltype(known_->by_name) by_name;  // ends without the lock
   MutexLock lock(known_->mutex);
   known_->await_watches();
-  by_spelling.swap(known_->by_spelling);
   by_name.swap(known_->by_name);
 }
 
@@ -92,20 +86,13 @@ Result<std::shared_ptr<Peer>> Peers::find(std::string_view name, Waiting waiting
   if (auto peer = known(name); peer != nullptr) [[likely]]
     return peer;
   MEMSPAN_PASS_ASSIGN(auto normal, normal_name(name));
-  auto attached = attach(normal, waiting);
-  if (!attached.is_ok()) return attached;
-  decltype(known_->by_spelling) before;  // ends without the lock
-  MutexLock lock(known_->mutex);
-  if (known_->by_spelling.size() >= kMostSpellings) before.swap(known_->by_spelling);
-  known_->by_spelling.insert_or_assign(std::string(name), *attached);
-  return attached;
+  return attach(normal, waiting);
 }
 
 // Threads that want the same peer at the same time may each get as far as the broker; the first
 // that comes back counts.
 Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name, Waiting waiting) {
   const Deadline deadline = Deadline::after(kPatience);
-  if (auto peer = known_->find(name); peer != nullptr && peer->is_live()) return peer;
   reap();
   if (Status away = member_->store_state(); !away.is_ok()) {
     // No other process can have taken the name since.
@@ -127,7 +114,7 @@ Result<std::shared_ptr<Peer>> Peers::attach(const std::string& name, Waiting wai
                      fmt::format("reaching endpoint {}", name));
   const auto attach_to = transport == "cma" ? attach_near : attach_remote;
   auto peer = attach_to(
-      member_, record, [down = on_peer_down_, name] { (*down)(name); }, deadline);
+      member_, record, [down = on_peer_down_, name] { down(name); }, deadline);
   if (!peer.is_ok()) return peer;
   std::shared_ptr<Peer> before;  // ends without the lock
   MutexLock lock(known_->mutex);
@@ -143,23 +130,15 @@ void Peers::reap() {
   std::vector<std::shared_ptr<Peer>> ended;  // end without the lock
   MutexLock lock(known_->mutex);
   known_->await_watches();
-  std::erase_if(known_->by_spelling, [&](auto& entry) {
-    const bool is_over = !entry.second->is_live();
-    if (is_over) ended.push_back(std::move(entry.second));
-    return is_over;
-  });
   if (known_->departed.size() >= kMostDeparted) known_->departed.clear();
-  for (auto it = known_->by_name.begin(); it != known_->by_name.end();) {
-    Peer& peer = *it->second;
-    if (peer.is_live()) {
-      ++it;
-      continue;
-    }
+  std::erase_if(known_->by_name, [&](auto& entry) MEMSPAN_REQUIRES(known_->mutex) {
+    auto& [name, peer] = entry;
+    if (peer->is_live()) return false;
     known_->departed.insert_or_assign(
-        it->first, Departed{peer.record().generation, peer.renewals(), peer.why_not_live()});
-    ended.push_back(std::move(it->second));
-    it = known_->by_name.erase(it);
-  }
+        name, Departed{peer->record().generation, peer->renewals(), peer->why_not_live()});
+    ended.push_back(std::move(peer));
+    return true;
+  });
 }
 
 Result<EndpointRecord> Peers::ask_store(const std::string& name, Deadline deadline) {
@@ -217,7 +196,7 @@ void Peers::note_change(Known& known, const StoreChange& change) {
   const bool is_record = change.key == record_key(peer->record().name);
   if (change.key == destroyed_key(peer->record())) peer->note_destroyed();
   if (is_record && change.event == StoreEvent::kRemoved) peer->note_left();
-  if (is_record && change.event == StoreEvent::kSet) note_record(*peer, change.value);
+  if (is_record && change.event == StoreEvent::kSet) peer->note_record(change.value);
   MutexLock lock(known.mutex);
   --known.noting;
   known.returned.notify_all();
@@ -238,7 +217,7 @@ void Peers::settle() {
       continue;
     }
     if (!bytes.is_ok()) return;  // lost again
-    note_record(*peer, *bytes);
+    peer->note_record(*bytes);
   }
 }
 

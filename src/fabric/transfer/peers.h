@@ -23,7 +23,12 @@ namespace memspan::transfer {
 
 // Registered allocations of a peer, mapped here, by number. Their mappings are shared with copies.
 // Never changed once it is shared.
-using MappedAllocations = std::vector<std::pair<std::uint32_t, OpenedPointer>>;
+using MappedAllocations = std::map<std::uint32_t, OpenedPointer>;
+// A region of an endpoint, and the address of its first byte there. A value.
+struct RegionExtent {
+  std::uint64_t base = 0;
+  RemoteRegion region;
+};
 // Regions of a remote peer, by base. Never changed once it is shared.
 using KnownExtents = std::vector<RegionExtent>;
 
@@ -42,6 +47,15 @@ struct ResolvedPieces {
   std::shared_ptr<Link> link;
   std::array<const RegionExtent*, kMost> extents;
   std::shared_ptr<const KnownExtents> held_extents;  // keeps them
+
+  // `held` and `held_extents` stay, because an engine may still use them.
+  void clear() {
+    count = 0;
+    is_refused = is_missing = false;
+    wanted_allocation = 0;
+    wanted_pieces.clear();
+    link = nullptr;
+  }
 };
 
 // Registered memory of a peer that a single piece was in. A value.
@@ -56,11 +70,6 @@ struct Spot {
     return piece.remote >= base && piece.remote < end && piece.bytes <= end - piece.remote;
   }
 };
-
-// Why a piece is refused; `nearest` names the registrations near it.
-extern const char kNoEndpoint[];  // the end of a message (core/status.h)
-Status not_registered(const Piece& piece, std::uint64_t number, const std::string& endpoint,
-                      const std::string& nearest);
 
 // Thread-safe.
 class Peer {
@@ -78,8 +87,10 @@ class Peer {
   // Whether the endpoint has neither ended nor been destroyed; costs two loads.
   bool is_open() const {
     return end_.load(std::memory_order_acquire) == End::kNone &&
-           state_->load(std::memory_order_acquire) == kOpen;
+           state_->load(std::memory_order_acquire) == table_layout::kOpen;
   }
+  // Ok while it is open and its process lives.
+  Status check() { return is_open() || is_live() ? Status::ok() : why_not_live(); }
   // Why is_live() is false, without waiting; ok while the peer lives.
   Status why_not_live() const;
   // Whether the peer exists now, as the endpoint itself knows it; ok if it does.
@@ -90,18 +101,19 @@ class Peer {
     if (!is_live()) return;
     if (const End how = how_it_left(); how != End::kNone) end(how);
   }
-  // The store has the record, written again `renewals` times.
-  void note_renewals(std::uint32_t renewals) {
+  // The store has this record of the name: its own, perhaps written again, or another endpoint's.
+  void note_record(std::string_view bytes) {
+    const auto now = decode_record(bytes);
+    if (!now.is_ok() || now->generation != record_.generation) {
+      if (is_live()) end(End::kLeft);
+      return;
+    }
     std::uint32_t known = renewals_.load(std::memory_order_relaxed);
-    while (known < renewals &&
-           !renewals_.compare_exchange_weak(known, renewals, std::memory_order_relaxed)) {
+    while (known < now->renewals &&
+           !renewals_.compare_exchange_weak(known, now->renewals, std::memory_order_relaxed)) {
     }
   }
   std::uint32_t renewals() const { return renewals_.load(std::memory_order_relaxed); }
-  // Another endpoint has its name.
-  void note_replaced() {
-    if (is_live()) end(End::kLeft);
-  }
   // It reported that it was destroyed.
   void note_destroyed() { end(End::kEnded); }
   // The link to it is gone.
@@ -122,8 +134,8 @@ class Peer {
   // The kernel refused to move pieces, for this reason: from now on a link moves them. False if no
   // link may.
   virtual bool use_link(const Status& /*refusal*/) { return false; }
-  // Why the piece was refused.
-  virtual Status refusal(const Piece& piece, std::uint64_t number) = 0;
+  // Why the piece was refused: kNotFound.
+  Status refusal(const Piece& piece, std::uint64_t number);
   // kTimeout: its notification queue is full, and nothing was done.
   virtual Status notify(const std::string& sender, const CompletionAction& action) = 0;
   // Writable when the queue may have space; -1: no descriptor shows that.
@@ -136,7 +148,6 @@ class Peer {
   // kDied: as the kernel reports. kLost: a peer of another host, whose connection broke or is
   // silent.
   enum class End : int { kNone, kDied, kLost, kEnded, kLeft };
-  static constexpr auto kOpen = static_cast<std::uint64_t>(table_layout::State::kOpen);
   // For peers without a table.
   static const std::atomic<std::uint64_t> kAlwaysOpen;
 
@@ -157,6 +168,8 @@ class Peer {
     ended_();
   }
   bool has_ended() const { return end_.load(std::memory_order_acquire) != End::kNone; }
+  // Names the registrations near a piece that was refused.
+  virtual std::string nearest(const Piece& piece) = 0;
   // Asks the kernel.
   virtual bool is_gone() const { return false; }
   // For when the store has no record of it any more. kNone: it still exists.
@@ -199,7 +212,7 @@ class Peers {
         role_(role),
         patience_(patience),
         registrations_(registrations),
-        on_peer_down_(std::make_shared<const OnPeerDown>(std::move(on_peer_down))),
+        on_peer_down_(std::move(on_peer_down)),
         renewal_(member_->add_renewal({.renew = {}, .settle = [this] { settle(); }})) {}
   ~Peers();
 
@@ -255,17 +268,19 @@ class Peers {
   // there, and with it that thread. Peers are released without the lock.
   struct Known {
     Mutex mutex;
-    std::unordered_map<std::string, std::shared_ptr<Peer>, Hash, std::equal_to<>> by_spelling
+    std::unordered_map<std::string, std::shared_ptr<Peer>, Hash, std::equal_to<>> by_name
         MEMSPAN_GUARDED_BY(mutex);
-    std::map<std::string, std::shared_ptr<Peer>, std::less<>> by_name MEMSPAN_GUARDED_BY(mutex);
     std::map<std::string, Departed> departed MEMSPAN_GUARDED_BY(mutex);
     std::optional<std::uint64_t> watch MEMSPAN_GUARDED_BY(mutex);  // of all records
     int noting MEMSPAN_GUARDED_BY(mutex) = 0;  // calls of watches that use a peer of by_name
     ConditionVariable returned;
-    std::shared_ptr<Peer> find(std::string_view name) {  // null: not known
-      MutexLock lock(mutex);
-      const auto found = by_name.find(name);
-      return found != by_name.end() ? found->second : nullptr;
+    std::shared_ptr<Peer> find(std::string_view name) {
+      std::shared_ptr<Peer> peer;
+      {
+        MutexLock lock(mutex);
+        if (const auto found = by_name.find(name); found != by_name.end()) peer = found->second;
+      }
+      return peer != nullptr && peer->is_live() ? peer : nullptr;
     }
     // Before a peer leaves by_name: no watch uses it any more. A watch asks its peer for a second
     // at most.
@@ -288,15 +303,12 @@ class Peers {
     void unlock() { is_used.store(false, std::memory_order_release); }
   };
 
-  // Null: not known by this spelling, or it has ended.
-  std::shared_ptr<Peer> known(std::string_view spelling) {
-    std::shared_ptr<Peer> peer;
-    {
-      MutexLock lock(known_->mutex);
-      if (const auto found = known_->by_spelling.find(spelling); found != known_->by_spelling.end())
-        peer = found->second;
-    }
-    return peer != nullptr && peer->is_live() ? peer : nullptr;
+  // Null: not known, or it has ended.
+  std::shared_ptr<Peer> known(std::string_view name) {
+    if (auto peer = known_->find(name); peer != nullptr) [[likely]]
+      return peer;
+    const auto normal = normal_name(name);
+    return normal.is_ok() ? known_->find(*normal) : nullptr;
   }
   Result<std::shared_ptr<Peer>> attach(const std::string& name, Waiting waiting);
   // Gives up all that have ended: their memory and descriptors.
@@ -311,13 +323,6 @@ class Peers {
   // One watch for the changes of all records. Watches of single peers would be n * n for n
   // endpoints that know each other, and with etcd as many connections.
   Status watch_records(Deadline deadline);
-  static void note_record(Peer& peer, std::string_view bytes) {
-    const auto now = decode_record(bytes);
-    if (now.is_ok() && now->generation == peer.record().generation)
-      peer.note_renewals(now->renewals);
-    else
-      peer.note_replaced();
-  }
   static void note_change(Known& known, const StoreChange& change);
   // Looks at the records of all live peers, because changes while the store was away were not
   // reported.
@@ -327,7 +332,7 @@ class Peers {
   const Role role_;
   const Duration patience_;
   const std::atomic<std::uint64_t>& registrations_;
-  const std::shared_ptr<const OnPeerDown> on_peer_down_;  // shared with the peers
+  const OnPeerDown on_peer_down_;
   const std::shared_ptr<Known> known_ = std::make_shared<Known>();
   Recent recent_;
   const std::uint64_t renewal_;  // may be called from its beginning on

@@ -3,13 +3,37 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 namespace memspan::transfer {
 namespace {
 
-std::byte* local_pointer(std::uint64_t address) {
-  return reinterpret_cast<std::byte*>(address);
+struct StridedRule {
+  Strides local;
+  Strides remote;
+  std::uint64_t piece_bytes;
+  std::uint64_t address(const Strides& end, std::uint64_t piece) const {
+    const std::uint64_t pieces_a_block = end.bytes / piece_bytes;
+    return end.base + piece / pieces_a_block * static_cast<std::uint64_t>(end.stride) +
+           piece % pieces_a_block * piece_bytes;
+  }
+  Piece operator()(std::uint64_t i) const {
+    return {reinterpret_cast<std::byte*>(address(local, i)), address(remote, i), piece_bytes};
+  }
+};
+
+struct PagedRule {
+  Paging local;
+  Paging remote;
+  std::uint64_t page_bytes;
+  Piece operator()(std::uint64_t i) const {
+    return {reinterpret_cast<std::byte*>(local.base + local.pages[i] * page_bytes),
+            remote.base + remote.pages[i] * page_bytes, page_bytes};
+  }
+};
+
+template <typename Rule>
+MadePieces make_pieces(std::uint64_t count, Rule rule) {
+  return std::unique_ptr<const Pieces>(
+      std::make_unique<PiecesByRule<Rule>>(count, std::move(rule)));
 }
 
 Status leaves_address_space(std::string_view end) {
@@ -44,9 +68,7 @@ Status check_pages(std::string_view end, const Paging& paging, std::uint64_t pag
 
 Cursor advanced(const Pieces& pieces, Cursor from, std::uint64_t bytes) {
   for (; from.piece < pieces.count(); from = {from.piece + 1, 0}) {
-    Piece piece;
-    pieces.fill(from.piece, {&piece, 1});
-    const std::uint64_t left = piece.bytes - from.offset;
+    const std::uint64_t left = pieces.at(from.piece).bytes - from.offset;
     if (bytes < left) return {from.piece, from.offset + bytes};
     bytes -= left;
   }
@@ -54,18 +76,12 @@ Cursor advanced(const Pieces& pieces, Cursor from, std::uint64_t bytes) {
 }
 
 std::uint64_t bytes_of(const Pieces& pieces) {
-  constexpr std::uint64_t kAtOnce = 64;
-  std::array<Piece, kAtOnce> some;
   std::uint64_t bytes = 0;
-  for (std::uint64_t first = 0; first < pieces.count(); first += kAtOnce) {
-    const auto count = std::min(kAtOnce, pieces.count() - first);
-    pieces.fill(first, std::span(some).first(count));
-    for (std::uint64_t i = 0; i < count; ++i) bytes += some[i].bytes;
-  }
+  for (std::uint64_t i = 0; i < pieces.count(); ++i) bytes += pieces.at(i).bytes;
   return bytes;
 }
 
-Result<StridedPieces> StridedPieces::make(const Strides& local, const Strides& remote) {
+MadePieces strided_pieces(const Strides& local, const Strides& remote) {
   MEMSPAN_PASS(check_strides("local", local));
   MEMSPAN_PASS(check_strides("remote", remote));
   const bool is_same_total = static_cast<unsigned __int128>(local.bytes) * local.count ==
@@ -77,17 +93,11 @@ Result<StridedPieces> StridedPieces::make(const Strides& local, const Strides& r
         fmt::format("{} blocks of {} bytes here and {} of {} at the peer: both must be as "
                     "many bytes, and one size a multiple of the other",
                     local.count, local.bytes, remote.count, remote.bytes));
-  return StridedPieces(local, remote);
+  return make_pieces(std::max(local.count, remote.count),
+                     StridedRule{local, remote, std::min(local.bytes, remote.bytes)});
 }
 
-void StridedPieces::fill(std::uint64_t first, std::span<Piece> out) const {
-  for (Piece& piece : out) {
-    piece = {local_pointer(address(local_, first)), address(remote_, first), piece_bytes_};
-    ++first;
-  }
-}
-
-Result<PagedPieces> PagedPieces::make(Paging local, Paging remote, std::uint64_t page_bytes) {
+MadePieces paged_pieces(Paging local, Paging remote, std::uint64_t page_bytes) {
   if (page_bytes == 0 || local.pages.empty() || local.pages.size() != remote.pages.size())
     return Status(
         Code::kInvalidArgument,
@@ -96,15 +106,8 @@ Result<PagedPieces> PagedPieces::make(Paging local, Paging remote, std::uint64_t
                     local.pages.size(), remote.pages.size(), page_bytes));
   MEMSPAN_PASS(check_pages("local", local, page_bytes));
   MEMSPAN_PASS(check_pages("remote", remote, page_bytes));
-  return PagedPieces(std::move(local), std::move(remote), page_bytes);
-}
-
-void PagedPieces::fill(std::uint64_t first, std::span<Piece> out) const {
-  for (Piece& piece : out) {
-    piece = {local_pointer(local_.base + local_.pages[first] * page_bytes_),
-             remote_.base + remote_.pages[first] * page_bytes_, page_bytes_};
-    ++first;
-  }
+  const std::uint64_t count = local.pages.size();
+  return make_pieces(count, PagedRule{std::move(local), std::move(remote), page_bytes});
 }
 
 Status check_arrays(void* const* local, const void* const* remote, const std::size_t* bytes,

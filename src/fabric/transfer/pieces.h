@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct Piece {
   std::byte* local = nullptr;
   std::uint64_t remote = 0;
   std::size_t bytes = 0;
+
+  // In messages: `local` is not sent.
+  static void fields(auto& codec, auto& self) { codec(self.remote, self.bytes); }
 };
 
 // How far a transfer has come: all pieces before `piece`, and so many bytes of that one. A value.
@@ -35,6 +39,11 @@ class Pieces {
   virtual std::uint64_t count() const = 0;
   // Writes the pieces from `first` on; there are enough of them.
   virtual void fill(std::uint64_t first, std::span<Piece> out) const = 0;
+  Piece at(std::uint64_t index) const {
+    Piece piece;
+    fill(index, {&piece, 1});
+    return piece;
+  }
 };
 
 // The bytes of all pieces.
@@ -42,27 +51,32 @@ std::uint64_t bytes_of(const Pieces& pieces);
 // The cursor of a transfer that was at `from` and has moved so many bytes since.
 Cursor advanced(const Pieces& pieces, Cursor from, std::uint64_t bytes);
 
-// The caller's arrays, which outlive it.
-class PieceArrays final : public Pieces {
+// Piece i is rule(i).
+template <typename Rule>
+class PiecesByRule final : public Pieces {
  public:
-  PieceArrays(void* const* local, const void* const* remote, const std::size_t* bytes,
-              std::uint64_t count)
-      : local_(local), remote_(remote), bytes_(bytes), count_(count) {}
+  PiecesByRule(std::uint64_t count, Rule rule) : count_(count), rule_(std::move(rule)) {}
   std::uint64_t count() const override { return count_; }
   void fill(std::uint64_t first, std::span<Piece> out) const override {
-    for (Piece& piece : out) {
-      piece = {static_cast<std::byte*>(local_[first]),
-               reinterpret_cast<std::uint64_t>(remote_[first]), bytes_[first]};
-      ++first;
-    }
+    for (Piece& piece : out) piece = rule_(first++);
   }
 
  private:
-  void* const* local_;
-  const void* const* remote_;
-  const std::size_t* bytes_;
   std::uint64_t count_;
+  Rule rule_;
 };
+
+// The caller's arrays, which outlive it.
+struct ArraysRule {
+  void* const* local;
+  const void* const* remote;
+  const std::size_t* bytes;
+  Piece operator()(std::uint64_t i) const {
+    return {static_cast<std::byte*>(local[i]), reinterpret_cast<std::uint64_t>(remote[i]),
+            bytes[i]};
+  }
+};
+using PieceArrays = PiecesByRule<ArraysRule>;
 
 // Owns them.
 class PieceList final : public Pieces {
@@ -85,52 +99,18 @@ struct Strides {
   std::uint64_t count = 0;
 };
 
-// From blocks to blocks of another size, when one size is a multiple of the other: a piece is one
-// of the smaller blocks.
-class StridedPieces final : public Pieces {
- public:
-  // kInvalidArgument when the ends do not fit, or leave the address space.
-  static Result<StridedPieces> make(const Strides& local, const Strides& remote);
-  std::uint64_t count() const override { return count_; }
-  void fill(std::uint64_t first, std::span<Piece> out) const override;
-
- private:
-  StridedPieces(const Strides& local, const Strides& remote)
-      : local_(local),
-        remote_(remote),
-        piece_bytes_(std::min(local.bytes, remote.bytes)),
-        count_(std::max(local.count, remote.count)) {}
-  std::uint64_t address(const Strides& end, std::uint64_t piece) const {
-    const std::uint64_t pieces_a_block = end.bytes / piece_bytes_;
-    return end.base + piece / pieces_a_block * static_cast<std::uint64_t>(end.stride) +
-           piece % pieces_a_block * piece_bytes_;
-  }
-  Strides local_;
-  Strides remote_;
-  std::uint64_t piece_bytes_;
-  std::uint64_t count_;
-};
-
 // Pages of one size: page n of an end begins at base + n * page_bytes. A value.
 struct Paging {
   std::uint64_t base = 0;
   std::vector<std::uint32_t> pages;
 };
 
+using MadePieces = Result<std::unique_ptr<const Pieces>>;
+// From blocks to blocks of another size, when one size is a multiple of the other: a piece is one
+// of the smaller blocks. kInvalidArgument when the ends do not fit, or leave the address space.
+MadePieces strided_pieces(const Strides& local, const Strides& remote);
 // Page i of one end's list and page i of the other's are a piece.
-class PagedPieces final : public Pieces {
- public:
-  static Result<PagedPieces> make(Paging local, Paging remote, std::uint64_t page_bytes);
-  std::uint64_t count() const override { return local_.pages.size(); }
-  void fill(std::uint64_t first, std::span<Piece> out) const override;
-
- private:
-  PagedPieces(Paging local, Paging remote, std::uint64_t page_bytes)
-      : local_(std::move(local)), remote_(std::move(remote)), page_bytes_(page_bytes) {}
-  Paging local_;
-  Paging remote_;
-  std::uint64_t page_bytes_;
-};
+MadePieces paged_pieces(Paging local, Paging remote, std::uint64_t page_bytes);
 
 // kInvalidArgument names the first element that is null or 0.
 Status check_arrays(void* const* local, const void* const* remote, const std::size_t* bytes,

@@ -6,10 +6,8 @@
 #include <unistd.h>
 
 #include <iterator>
-#include <set>
 #include <tuple>
 
-#include "core/bytes.h"
 #include "memory/budget.h"
 #include "net/unix_socket.h"
 
@@ -25,9 +23,8 @@ std::string part_name(const std::string& name, std::size_t part) {
 
 // How many descriptors follow, and the text.
 Result<Fd> memfd_of(const SharedPointer& shared) {
-  ByteWriter writer;
-  writer.u32(static_cast<std::uint32_t>(shared.descriptors.size()));
-  writer.text(shared.text);
+  FieldWriter writer;
+  writer(static_cast<std::uint32_t>(shared.descriptors.size()), shared.text);
   const std::string all = writer.take();
   if (all.size() > kMostText)
     return Status(
@@ -41,19 +38,19 @@ Result<Fd> memfd_of(const SharedPointer& shared) {
   return pages.duplicate();
 }
 
-// The text, and how many descriptors belong to it.
-Result<std::pair<std::string, std::size_t>> read_memfd(const Fd& descriptor) {
+// How many descriptors follow, and the text.
+Result<std::pair<std::uint32_t, std::string>> read_memfd(const Fd& descriptor) {
   const Status bad(Code::kInternal, "something else came than words for memory of a device");
   struct stat about = {};
   if (::fstat(descriptor.get(), &about) != 0 || about.st_size <= 0) return bad;
   std::string all(std::min(static_cast<std::size_t>(about.st_size), kMostText), 0);
   if (::pread(descriptor.get(), all.data(), all.size(), 0) != static_cast<ssize_t>(all.size()))
     return bad;
-  ByteReader reader(all);
-  const std::size_t count = reader.u32();
-  std::string text(reader.text());
+  FieldReader reader(all);
+  std::pair<std::uint32_t, std::string> read;
+  reader(read);
   if (!reader.is_ok()) return bad;
-  return std::pair(std::move(text), count);
+  return read;
 }
 
 // New memory of the host. Its bytes are given back when it ends, also those that a peer has mapped.
@@ -89,14 +86,14 @@ Result<OpenedPointer> open_registration(Device* device, const std::string& name,
     return Status(Code::kNotSupported,
                   "it is memory of a device, which this process has not chosen (MEMSPAN_DEVICE)");
   SharedPointer shared;
-  std::size_t count = 0;
+  std::uint32_t count = 0;
   for (std::size_t part = 0; part == 0 || shared.descriptors.size() < count; ++part) {
     MEMSPAN_PASS_ASSIGN(auto answer, fetch(part_name(name, part)));
     auto came = answer.descriptors.begin();
     if (came == answer.descriptors.end())
       return Status(Code::kInternal, "no memory of a device came");
     if (part == 0) {
-      MEMSPAN_PASS_ASSIGN(std::tie(shared.text, count), read_memfd(*came++));
+      MEMSPAN_PASS_ASSIGN(std::tie(count, shared.text), read_memfd(*came++));
     }
     std::move(came, answer.descriptors.end(), std::back_inserter(shared.descriptors));
   }
@@ -180,9 +177,7 @@ Result<RegisteredMemory::Allocation*> RegisteredMemory::find_or_share(std::uint6
   MEMSPAN_PASS_ASSIGN(auto shared, device_->share_pointer(pointer, bytes));
   MEMSPAN_TRY_ASSIGN(Fd first, memfd_of(shared), "registering device memory");
   shared.descriptors.insert(shared.descriptors.begin(), std::move(first));
-  MEMSPAN_PASS_ASSIGN(auto made, publish(kOfDevice, Range{.base = base, .bytes = bytes},
-                                         std::move(shared.descriptors)));
-  return &allocations_.emplace(base, std::move(made)).first->second;
+  return publish(allocations_, kOfDevice, base, bytes, std::move(shared.descriptors));
 }
 
 // ---- memory of the endpoint
@@ -209,10 +204,9 @@ Result<void*> RegisteredMemory::allocate(std::size_t bytes, Place place) {
       withdraw(old->second);
       allocations_.erase(old);
     }
-    MEMSPAN_PASS_ASSIGN(auto made,
-                        publish(0, Range{.base = base, .bytes = bytes}, std::move(descriptors)));
-    made.memory = memory;
-    allocations_.emplace(base, std::move(made));
+    MEMSPAN_PASS_ASSIGN(Allocation* const made,
+                        publish(allocations_, 0, base, bytes, std::move(descriptors)));
+    made->memory = memory;
   }
   changes_.fetch_add(1, std::memory_order_relaxed);
   return static_cast<void*>(memory.get());
@@ -259,32 +253,11 @@ Status RegisteredMemory::add_adopted(std::uint64_t base, std::uint64_t bytes) {
   std::vector<Fd> descriptors(1);
   MEMSPAN_TRY_ASSIGN(descriptors[0], memory.duplicate(), "adopting memory");
   MutexLock lock(mutex_);
-  MEMSPAN_PASS_ASSIGN(
-      auto made, publish(kAdopted, Range{.base = base, .bytes = bytes}, std::move(descriptors)));
-  made.count = 1;
-  made.adopted.emplace(std::move(memory));
-  adopted_.emplace(base, std::move(made));
+  MEMSPAN_PASS_ASSIGN(Allocation* const made,
+                      publish(adopted_, kAdopted, base, bytes, std::move(descriptors)));
+  made->count = 1;
+  made->adopted.emplace(std::move(memory));
   return Status::ok();
-}
-
-// ---- for peers on other hosts, and the end
-
-Result<ResolveAnswer> RegisteredMemory::resolve(RemoteAccess& access,
-                                                std::span<const Piece> pieces) {
-  ResolveAnswer answer;
-  std::set<const ExposedRegion*> told;
-  MutexLock lock(mutex_);
-  for (const Piece& piece : pieces) {
-    auto extent = exposed_.find(access, piece.remote, piece.bytes);
-    if (extent.code() == Code::kNotFound) {
-      answer.refusal = extent.status().message();
-      break;
-    }
-    if (!extent.is_ok()) return extent.status();
-    if (told.insert(extent->region).second)
-      answer.extents.push_back({extent->base, extent->region->describe()});
-  }
-  return answer;
 }
 
 }  // namespace memspan::transfer

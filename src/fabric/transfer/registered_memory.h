@@ -17,7 +17,6 @@
 
 #include "fabric/transfer/endpoint_record.h"
 #include "fabric/transfer/registrations.h"
-#include "fabric/transfer/remote_service.h"
 #include "memory/adopted_memory.h"
 #include "node/descriptor_broker.h"
 
@@ -26,12 +25,6 @@ namespace memspan::transfer {
 // Bits of an allocation's number.
 inline constexpr std::uint32_t kAdopted = std::uint32_t{1} << 30;
 inline constexpr std::uint32_t kOfDevice = std::uint32_t{1} << 31;
-
-// The offset of an allocation in the memory that its owner published.
-inline std::uint64_t lead_of(const Range& range) {
-  const bool is_adopted = (range.allocation & (kAdopted | kOfDevice)) == kAdopted;
-  return is_adopted ? AdoptedMemory::lead_of(range.base) : 0;
-}
 
 // Opens a registration of device memory here. `device` null: this process has no device, and it is
 // refused. `fetch` asks the owner's broker. Returns its failures, and kInternal for anything that
@@ -66,12 +59,12 @@ class Publication {
 // Thread-safe.
 class RegisteredMemory {
  public:
-  // The arguments outlive it.
-  RegisteredMemory(DescriptorBroker& broker, const EndpointRecord& record, RegistrationTable table)
+  // `broker` and `record` outlive it.
+  RegisteredMemory(DescriptorBroker& broker, const EndpointRecord& record, RegistrationPages pages)
       : broker_(broker),
         record_(record),
         device_(other_device()),
-        table_(std::move(table)),
+        table_(std::move(pages)),
         pages_(table_.pages()),
         registrations_(table_),
         exposed_(pages_) {}
@@ -126,7 +119,10 @@ class RegisteredMemory {
 
   // For members on other hosts: the regions that contain the pieces.
   Result<ResolveAnswer> resolve(RemoteAccess& access, std::span<const Piece> pieces)
-      MEMSPAN_EXCLUDES(mutex_);
+      MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return exposed_.resolve(access, pieces);
+  }
   // Peers find it ended from now on.
   void close() MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
@@ -184,15 +180,17 @@ class RegisteredMemory {
   Status add_of_device(std::uint64_t base, std::uint64_t bytes) MEMSPAN_REQUIRES(mutex_);
   Result<Allocation*> find_or_share(std::uint64_t base, std::uint64_t bytes)
       MEMSPAN_REQUIRES(mutex_);
-  // With a new number that has the bit `kind`.
-  Result<Allocation> publish(std::uint32_t kind, Range range, std::vector<Fd> descriptors)
+  // Adds one with a new number that has the bit `kind`.
+  Result<Allocation*> publish(ByBase& into, std::uint32_t kind, std::uint64_t base,
+                              std::uint64_t bytes, std::vector<Fd> descriptors)
       MEMSPAN_REQUIRES(mutex_) {
-    range.allocation = kind | ++last_number_;
+    const Range range{.base = base, .bytes = bytes, .allocation = kind | ++last_number_};
     MEMSPAN_PASS_ASSIGN(auto published,
                         Publication::publish(broker_, record_.allocation_name(range.allocation),
                                              std::move(descriptors)));
-    MEMSPAN_PASS_ASSIGN(const std::uint32_t slot, registrations_.add_allocation(range));
-    return Allocation{.range = range, .slot = slot, .published = std::move(published)};
+    MEMSPAN_PASS(registrations_.check_room(1));
+    Allocation made{.range = range, .slot = table_.add(range), .published = std::move(published)};
+    return &into.emplace(base, std::move(made)).first->second;
   }
   // Peers do not find it any more.
   void withdraw(const Allocation& allocation) MEMSPAN_REQUIRES(mutex_) {

@@ -21,7 +21,10 @@ Result<RegistrationPages> RegistrationPages::map(Pages pages, const char* doing)
 Result<RegistrationPages> RegistrationPages::create() {
   constexpr const char* kDoing = "making a registration table";
   MEMSPAN_TRY_ASSIGN(Pages pages, Pages::create(kBytes, "memspan-registration table"), kDoing);
-  return map(std::move(pages), kDoing);
+  MEMSPAN_PASS_ASSIGN(RegistrationPages made, map(std::move(pages), kDoing));
+  made.table().header.state.store(kOpen, std::memory_order_relaxed);
+  made.table().header.format.store(kFormat, std::memory_order_release);
+  return made;
 }
 
 Result<RegistrationPages> RegistrationPages::open(Fd descriptor) {
@@ -39,28 +42,19 @@ Result<RegistrationPages> RegistrationPages::open(Fd descriptor) {
   return opened;
 }
 
-Result<RegistrationTable> RegistrationTable::create() {
-  MEMSPAN_PASS_ASSIGN(auto pages, RegistrationPages::create());
-  RegistrationTable made(std::move(pages));
-  auto& header = *made.pages_.at<Header>(0);
-  header.state.store(static_cast<std::uint64_t>(State::kOpen), std::memory_order_relaxed);
-  header.format.store(kFormat, std::memory_order_release);
-  return made;
-}
-
 std::uint32_t RegistrationTable::add(const Range& range) {
   MEMSPAN_CHECK(room() > 0);
   std::uint32_t index = 0;
   if (free_.empty()) {
     index = used_++;
-    pages_.at<Header>(0)->slots_used.store(used_, std::memory_order_release);
+    pages_.table().header.slots_used.store(used_, std::memory_order_release);
   } else {
     index = free_.back();
     free_.pop_back();
   }
   // Release, each: a reader that sees one of these sees the earlier stamp of 0, or a later one,
   // when it looks again (RegistrationView::read).
-  Slot& slot = pages_.at<Slot>(kSlotsAt)[index];
+  Slot& slot = pages_.table().slots[index];
   slot.base.store(range.base, std::memory_order_release);
   slot.bytes.store(range.bytes, std::memory_order_release);
   slot.tag.store(std::uint64_t{range.allocation} << 32 | range.group, std::memory_order_release);
@@ -71,40 +65,26 @@ std::uint32_t RegistrationTable::add(const Range& range) {
 
 void RegistrationTable::remove(std::uint32_t slot) {
   MEMSPAN_CHECK(slot < used_);
-  pages_.at<Slot>(kSlotsAt)[slot].stamp.store(0, std::memory_order_release);
+  pages_.table().slots[slot].stamp.store(0, std::memory_order_release);
   note_change(slot);
   free_.push_back(slot);
 }
 
 void RegistrationTable::note_change(std::uint32_t slot) {
-  auto& version = pages_.at<Header>(0)->version;
+  auto& version = pages_.table().header.version;
   const std::uint64_t number = version.load(std::memory_order_relaxed);
-  pages_.at<Change>(kChangesAt)[number % kChanges].store(slot, std::memory_order_release);
+  pages_.table().changes[number % kChanges].store(slot, std::memory_order_release);
   version.store(number + 1, std::memory_order_release);
 }
 
 void RegistrationTable::close() {
-  pages_.at<Header>(0)->state.store(static_cast<std::uint64_t>(State::kClosed),
-                                    std::memory_order_release);
+  pages_.table().header.state.store(kClosed, std::memory_order_release);
 }
 
 Status check_counter(std::uint32_t counter) {
   if (counter < table_layout::kCounters) return Status::ok();
   return {Code::kInvalidArgument, fmt::format("invalid counter, which is {}: allowed are 0 to {}",
                                               counter, table_layout::kCounters - 1)};
-}
-
-void add_to_counter(table_layout::Counters& counters, std::uint32_t counter, std::uint64_t value) {
-  counters.values[counter].fetch_add(value, std::memory_order_seq_cst);
-  ring_counters(counters);
-}
-
-void ring_counters(table_layout::Counters& counters) {
-  notify(counters.added);
-}
-
-std::uint64_t read_counter(const table_layout::Counters& counters, std::uint32_t counter) {
-  return counters.values[counter].load(std::memory_order_acquire);
 }
 
 Status wait_for_counter(table_layout::Counters& counters, std::uint32_t counter,
@@ -120,17 +100,6 @@ Status wait_for_counter(table_layout::Counters& counters, std::uint32_t counter,
   return end_of_wait(fmt::format("timeout: counter {} is {} and not yet {}", counter, seen, value));
 }
 
-namespace {
-
-// A slot that changes all the time is skipped; its changes are all in the log.
-constexpr int kReadsOfASlot = 8;
-
-std::uint64_t end_of(const Range& range) {
-  return range.base + range.bytes;
-}
-
-}  // namespace
-
 bool RegistrationView::refresh() {
   const std::uint64_t version = pages_.header().version.load(std::memory_order_acquire);
   if (version == seen_ && has_read_) [[likely]]
@@ -138,18 +107,14 @@ bool RegistrationView::refresh() {
   allocations_changed_ = false;
   joined_ = {};
   const std::uint64_t changes = version - seen_;
-  if (!has_read_ || changes > kChanges / 2 || (changes > 64 && changes > bases_.size() / 8)) {
+  if (!has_read_ || changes > kChanges / 2 || (changes > 64 && changes > entries_.size() / 8)) {
     read_all();
   } else {
-    std::vector<std::uint32_t> changed;
     for (std::uint64_t number = seen_; number != version; ++number)
-      changed.push_back(pages_.change(number).load(std::memory_order_acquire));
-    // These are the slots of these changes unless the log has wrapped since; the last change may be
-    // under way.
-    if (pages_.header().version.load(std::memory_order_acquire) - seen_ >= kChanges - 1)
-      read_all();
-    else
-      for (const std::uint32_t slot : changed) take(slot);
+      take(pages_.change(number).load(std::memory_order_acquire));
+    // These were the slots of these changes unless the log has wrapped since; the last change may
+    // be under way.
+    if (pages_.header().version.load(std::memory_order_acquire) - seen_ >= kChanges - 1) read_all();
   }
   has_read_ = true;
   seen_ = version;
@@ -157,6 +122,8 @@ bool RegistrationView::refresh() {
 }
 
 RegistrationView::Known RegistrationView::read(std::uint32_t index) const {
+  // A slot that changes all the time is skipped; its changes are all in the log.
+  constexpr int kReadsOfASlot = 8;
   const Slot& slot = pages_.slot(index);
   for (int i = 0; i < kReadsOfASlot; ++i) {
     Known known;
@@ -179,36 +146,21 @@ void RegistrationView::read_all() {
   const std::uint64_t used =
       std::min<std::uint64_t>(pages_.header().slots_used.load(std::memory_order_acquire), kSlots);
   known_.assign(used, {});
-  for (std::uint32_t slot = 0; slot < used; ++slot) known_[slot] = read(slot);
-  rebuild();
-}
-
-void RegistrationView::rebuild() {
-  slots_.clear();
+  entries_.clear();
   allocations_.clear();
   joined_count_ = 0;
-  for (std::uint32_t slot = 0; slot < known_.size(); ++slot) {
-    const Known& known = known_[slot];
+  for (std::uint32_t slot = 0; slot < used; ++slot) {
+    const Known& known = known_[slot] = read(slot);
     if (known.stamp == 0) continue;
     if (known.range.allocation != 0)
       allocations_.push_back(known.range);
     else
-      slots_.push_back(slot);
+      entries_.push_back({.base = known.range.base, .slot = slot});
     if (known.range.group != 0) ++joined_count_;
   }
-  std::sort(allocations_.begin(), allocations_.end(),
-            [](const Range& a, const Range& b) { return a.base < b.base; });
-  std::sort(slots_.begin(), slots_.end(), [this](std::uint32_t a, std::uint32_t b) {
-    return known_[a].range.base < known_[b].range.base;
-  });
-  bases_.resize(slots_.size());
-  reach_.resize(slots_.size());
-  std::uint64_t furthest = 0;
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    const Range& range = known_[slots_[i]].range;
-    bases_[i] = range.base;
-    reach_[i] = furthest = std::max(furthest, end_of(range));
-  }
+  std::ranges::sort(allocations_, {}, &Range::base);
+  std::ranges::sort(entries_, {}, &Entry::base);
+  extend_reach(0);
   allocations_changed_ = true;
 }
 
@@ -218,6 +170,9 @@ void RegistrationView::take(std::uint32_t slot) {
   if (slot >= known_.size()) known_.resize(slot + 1);
   Known& before = known_[slot];
   if (before.stamp == now.stamp) return;
+  allocations_changed_ |= before.range.allocation != 0 || now.range.allocation != 0;
+  if (before.range.group != 0) --joined_count_;
+  if (now.range.group != 0) ++joined_count_;
   if (before.stamp != 0) erase(slot, before.range);
   before = now;
   if (now.stamp != 0) insert(slot, now.range);
@@ -225,83 +180,65 @@ void RegistrationView::take(std::uint32_t slot) {
 
 void RegistrationView::insert(std::uint32_t slot, const Range& range) {
   if (range.allocation != 0) {
-    allocations_changed_ = true;
-    allocations_.insert(
-        std::upper_bound(allocations_.begin(), allocations_.end(), range,
-                         [](const Range& a, const Range& b) { return a.base < b.base; }),
-        range);
+    allocations_.insert(std::ranges::upper_bound(allocations_, range.base, {}, &Range::base),
+                        range);
     return;
   }
-  if (range.group != 0) ++joined_count_;
-  const auto at = static_cast<std::size_t>(
-      std::upper_bound(bases_.begin(), bases_.end(), range.base) - bases_.begin());
-  const auto offset = static_cast<std::ptrdiff_t>(at);
-  bases_.insert(bases_.begin() + offset, range.base);
-  slots_.insert(slots_.begin() + offset, slot);
-  reach_.insert(reach_.begin() + offset, 0);
-  extend_reach(at);
+  const auto after = std::ranges::upper_bound(entries_, range.base, {}, &Entry::base);
+  const auto at = entries_.insert(after, {.base = range.base, .slot = slot});
+  extend_reach(static_cast<std::size_t>(at - entries_.begin()));
 }
 
 void RegistrationView::erase(std::uint32_t slot, const Range& range) {
-  if (range.allocation != 0) {
-    allocations_changed_ = true;
-    allocations_.erase(std::remove(allocations_.begin(), allocations_.end(), range),
-                       allocations_.end());
-    return;
-  }
-  if (range.group != 0) --joined_count_;
-  const auto same = std::equal_range(bases_.begin(), bases_.end(), range.base);
-  for (auto i = same.first - bases_.begin(); i < same.second - bases_.begin(); ++i) {
-    if (slots_[static_cast<std::size_t>(i)] != slot) continue;
-    bases_.erase(bases_.begin() + i);
-    slots_.erase(slots_.begin() + i);
-    reach_.erase(reach_.begin() + i);
-    known_[slot] = {};
-    extend_reach(static_cast<std::size_t>(i));
-    return;
-  }
+  if (range.allocation != 0) return static_cast<void>(std::erase(allocations_, range));
+  const auto first = std::ranges::lower_bound(entries_, range.base, {}, &Entry::base);
+  const auto at = std::ranges::find(first, entries_.end(), slot, &Entry::slot);
+  if (at != entries_.end())
+    extend_reach(static_cast<std::size_t>(entries_.erase(at) - entries_.begin()));
 }
 
 // Stops as soon as the reach is what it was, which is soon.
 void RegistrationView::extend_reach(std::size_t from) {
-  std::uint64_t furthest = from == 0 ? 0 : reach_[from - 1];
-  for (std::size_t i = from; i < reach_.size(); ++i) {
-    furthest = std::max(furthest, end_of(known_[slots_[i]].range));
-    if (reach_[i] == furthest && i > from) return;
-    reach_[i] = furthest;
+  std::uint64_t furthest = from == 0 ? 0 : entries_[from - 1].reach;
+  for (std::size_t i = from; i < entries_.size(); ++i) {
+    furthest = std::max(furthest, range_of(entries_[i]).end());
+    if (entries_[i].reach == furthest && i > from) return;
+    entries_[i].reach = furthest;
   }
 }
 
 bool RegistrationView::covers(std::uint64_t address, std::uint64_t bytes) {
   if (bytes > UINT64_MAX - address) return false;
   const std::uint64_t end = address + bytes;
-  const std::size_t count = bases_.size();
+  const std::size_t count = entries_.size();
   const auto begins_last = [&](std::size_t i) {
-    return i < count && bases_[i] <= address && (i + 1 == count || address < bases_[i + 1]);
+    return i < count && entries_[i].base <= address &&
+           (i + 1 == count || address < entries_[i + 1].base);
   };
   if (!begins_last(hint_)) {
     if (begins_last(hint_ + 1))
       ++hint_;
     else
-      hint_ = static_cast<std::size_t>(std::upper_bound(bases_.begin(), bases_.end(), address) -
-                                       bases_.begin() - 1);
+      hint_ = static_cast<std::size_t>(
+          std::ranges::upper_bound(entries_, address, {}, &Entry::base) - entries_.begin() - 1);
   }
   if (hint_ >= count) return false;  // before the first: -1
-  if (end <= reach_[hint_]) [[likely]]
+  if (end <= entries_[hint_].reach) [[likely]]
     return true;
   return joined_count_ > 0 && joined_covers(address, end, hint_);
 }
 
 // From each joined range that contains `address`, forward over those of its group that touch.
 bool RegistrationView::joined_covers(std::uint64_t address, std::uint64_t end, std::size_t before) {
-  if (joined_.from <= address && end <= joined_.to) return true;
-  for (std::size_t first = before + 1; first-- > 0 && reach_[first] > address;) {
-    const Range& range = known_[slots_[first]].range;
-    if (range.group == 0 || end_of(range) <= address) continue;
-    std::uint64_t covered = end_of(range);
-    for (std::size_t i = first + 1; i < bases_.size() && bases_[i] <= covered && covered < end; ++i)
-      if (const Range& next = known_[slots_[i]].range; next.group == range.group)
-        covered = std::max(covered, end_of(next));
+  if (joined_.base <= address && end <= joined_.end) return true;
+  for (std::size_t first = before + 1; first-- > 0 && entries_[first].reach > address;) {
+    const Range& range = range_of(entries_[first]);
+    if (range.group == 0 || range.end() <= address) continue;
+    std::uint64_t covered = range.end();
+    for (std::size_t i = first + 1;
+         i < entries_.size() && entries_[i].base <= covered && covered < end; ++i)
+      if (const Range& next = range_of(entries_[i]); next.group == range.group)
+        covered = std::max(covered, next.end());
     if (covered >= end) {
       joined_ = {range.base, covered};
       return true;
@@ -313,12 +250,12 @@ bool RegistrationView::joined_covers(std::uint64_t address, std::uint64_t end, s
 std::optional<RegistrationView::Extent> RegistrationView::extent_of(std::uint64_t address,
                                                                     std::uint64_t bytes) {
   if (const Range* allocation = allocation_of(address, bytes); allocation != nullptr)
-    return Extent{allocation->base, end_of(*allocation), false};
+    return Extent{allocation->base, allocation->end()};
   if (!covers(address, bytes)) return std::nullopt;
-  for (std::size_t i = hint_ + 1; i-- > 0 && reach_[i] >= address + bytes;)
-    if (const Range& range = known_[slots_[i]].range; end_of(range) >= address + bytes)
-      return Extent{range.base, end_of(range), false};
-  return Extent{joined_.from, joined_.to, true};
+  for (std::size_t i = hint_ + 1; i-- > 0 && entries_[i].reach >= address + bytes;)
+    if (const Range& range = range_of(entries_[i]); range.end() >= address + bytes)
+      return Extent{range.base, range.end()};
+  return joined_;
 }
 
 const Range* RegistrationView::allocation_of(std::uint64_t address, std::uint64_t bytes) {
@@ -328,17 +265,13 @@ const Range* RegistrationView::allocation_of(std::uint64_t address, std::uint64_
   };
   if (allocation_hint_ < allocations_.size() && holds(allocations_[allocation_hint_])) [[likely]]
     return &allocations_[allocation_hint_];
-  const auto after =
-      std::upper_bound(allocations_.begin(), allocations_.end(), address,
-                       [](std::uint64_t value, const Range& range) { return value < range.base; });
+  const auto after = std::ranges::upper_bound(allocations_, address, {}, &Range::base);
   if (after == allocations_.begin() || !holds(*(after - 1))) return nullptr;
   allocation_hint_ = static_cast<std::size_t>(after - 1 - allocations_.begin());
   return &allocations_[allocation_hint_];
 }
 
 std::string RegistrationView::describe(std::uint64_t address) const {
-  if (known_.empty() || (bases_.empty() && allocations_.empty()))
-    return "it has registered nothing";
   const Range* below = nullptr;
   const Range* above = nullptr;
   for (const Known& known : known_) {
@@ -348,10 +281,10 @@ std::string RegistrationView::describe(std::uint64_t address) const {
     if (range.base > address && (above == nullptr || range.base < above->base)) above = &range;
   }
   const auto text = [](const Range& range) {
-    return fmt::format("[{:#x}, {:#x})", range.base, end_of(range));
+    return fmt::format("[{:#x}, {:#x})", range.base, range.end());
   };
-  if (below == nullptr && above == nullptr) return "it has registered nothing";
-  if (below == nullptr) return "the nearest that it has registered is " + text(*above);
+  if (below == nullptr) std::swap(below, above);
+  if (below == nullptr) return "it has registered nothing";
   if (above == nullptr) return "the nearest that it has registered is " + text(*below);
   return fmt::format("the nearest that it has registered are {} and {}", text(*below),
                      text(*above));

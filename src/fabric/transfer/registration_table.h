@@ -12,6 +12,7 @@
 // belong together, and a change counts once the version includes it. The pages are sparse.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +35,7 @@ struct Range {
   std::uint64_t bytes = 0;
   std::uint32_t allocation = 0;
   std::uint32_t group = 0;
+  std::uint64_t end() const { return base + bytes; }
   bool operator==(const Range&) const = default;
 };
 
@@ -44,7 +46,8 @@ inline constexpr std::uint32_t kSlots = 1u << 21;
 inline constexpr std::uint32_t kChanges = 4096;
 inline constexpr std::uint32_t kCounters = 1024;
 
-enum class State : std::uint64_t { kOpen = 1, kClosed = 2 };
+inline constexpr std::uint64_t kOpen = 1;  // states
+inline constexpr std::uint64_t kClosed = 2;
 
 struct Header {
   std::atomic<std::uint64_t> format;
@@ -69,10 +72,16 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(Change) 
 
 // Each part begins where the largest pages that we know do.
 inline constexpr std::size_t kPart = std::size_t{64} << 10;
-inline constexpr std::size_t kChangesAt = kPart;
-inline constexpr std::size_t kSlotsAt = kChangesAt + align_up(kChanges * sizeof(Change), kPart);
-inline constexpr std::size_t kCountersAt = kSlotsAt + align_up(kSlots * sizeof(Slot), kPart);
-inline constexpr std::size_t kBytes = kCountersAt + align_up(sizeof(Counters), kPart);
+struct Table {
+  alignas(kPart) Header header;
+  alignas(kPart) Change changes[kChanges];
+  alignas(kPart) Slot slots[kSlots];
+  alignas(kPart) Counters counters;
+};
+inline constexpr std::size_t kCountersAt = offsetof(Table, counters);
+inline constexpr std::size_t kBytes = sizeof(Table);
+static_assert(offsetof(Table, changes) == kPart && offsetof(Table, slots) == 2 * kPart &&
+              kCountersAt == 2 * kPart + kSlots * sizeof(Slot) && kBytes == kCountersAt + kPart);
 
 }  // namespace table_layout
 
@@ -84,16 +93,12 @@ class RegistrationPages {
   // A peer's. kInvalidArgument when it is not what create() makes.
   static Result<RegistrationPages> open(Fd descriptor);
 
-  const table_layout::Header& header() const { return *at<table_layout::Header>(0); }
+  const table_layout::Header& header() const { return table().header; }
   const table_layout::Change& change(std::uint64_t number) const {
-    return at<table_layout::Change>(table_layout::kChangesAt)[number % table_layout::kChanges];
+    return table().changes[number % table_layout::kChanges];
   }
-  const table_layout::Slot& slot(std::uint32_t index) const {
-    return at<table_layout::Slot>(table_layout::kSlotsAt)[index];
-  }
-  table_layout::Counters& counters() const {
-    return *at<table_layout::Counters>(table_layout::kCountersAt);
-  }
+  const table_layout::Slot& slot(std::uint32_t index) const { return table().slots[index]; }
+  table_layout::Counters& counters() const { return table().counters; }
   // For handing over: the caller closes it.
   Result<Fd> duplicate() const { return pages_.duplicate(); }
 
@@ -102,9 +107,8 @@ class RegistrationPages {
   static Result<RegistrationPages> map(Pages pages, const char* doing);
   RegistrationPages(Pages pages, Reservation place)
       : pages_(std::move(pages)), place_(std::move(place)) {}
-  template <typename T>
-  T* at(std::size_t offset) const {
-    return reinterpret_cast<T*>(place_.base() + offset);
+  table_layout::Table& table() const {
+    return *reinterpret_cast<table_layout::Table*>(place_.base());
   }
   Pages pages_;
   Reservation place_;
@@ -113,7 +117,7 @@ class RegistrationPages {
 // The owner's side. One thread at a time.
 class RegistrationTable {
  public:
-  static Result<RegistrationTable> create();
+  explicit RegistrationTable(RegistrationPages pages) : pages_(std::move(pages)) {}
 
   const RegistrationPages& pages() const { return pages_; }
   std::size_t room() const { return table_layout::kSlots - used_ + free_.size(); }
@@ -124,7 +128,6 @@ class RegistrationTable {
   void close();
 
  private:
-  explicit RegistrationTable(RegistrationPages pages) : pages_(std::move(pages)) {}
   void note_change(std::uint32_t slot);
 
   RegistrationPages pages_;
@@ -139,18 +142,23 @@ class RegistrationTable {
 Status check_counter(std::uint32_t counter);
 
 // A process that sees the sum sees all earlier moves. For any process that has the table.
-void add_to_counter(table_layout::Counters& counters, std::uint32_t counter, std::uint64_t value);
-std::uint64_t read_counter(const table_layout::Counters& counters, std::uint32_t counter);
+inline void add_to_counter(table_layout::Counters& counters, std::uint32_t counter,
+                           std::uint64_t value) {
+  counters.values[counter].fetch_add(value, std::memory_order_seq_cst);
+  notify(counters.added);
+}
+inline std::uint64_t read_counter(const table_layout::Counters& counters, std::uint32_t counter) {
+  return counters.values[counter].load(std::memory_order_acquire);
+}
 // Waits until the counter is `value` or more. kTimeout reports the counter. kUnavailable: a thread
-// set `is_over` and called ring_counters().
+// set `is_over` and notified `added`.
 Status wait_for_counter(table_layout::Counters& counters, std::uint32_t counter,
                         std::uint64_t value, const std::atomic<bool>& is_over, Deadline deadline);
-void ring_counters(table_layout::Counters& counters);
 
 // A peer's registration table as this process has read it. The registrations are sorted, so that a
 // few comparisons find a piece. The contents of the table are not trusted, only bounded.
 //
-//   bases  [ 100, 200, 250 ]     where each range begins, in order
+//   base   [ 100, 200, 250 ]     where each range begins, in order
 //   reach  [ 150, 400, 400 ]     the furthest end of all ranges up to here
 //
 // A piece is in one range exactly when the furthest end of those that begin before it is at or
@@ -170,15 +178,13 @@ class RegistrationView {
   struct Extent {
     std::uint64_t base = 0;
     std::uint64_t end = 0;
-    bool is_joined = false;  // of several ranges
   };
   std::optional<Extent> extent_of(std::uint64_t address, std::uint64_t bytes);
   // The registered allocation that contains all of it; null if none does.
   const Range* allocation_of(std::uint64_t address, std::uint64_t bytes);
   bool has_allocations() const { return !allocations_.empty(); }
   bool has_allocation(std::uint32_t number) const {
-    return std::any_of(allocations_.begin(), allocations_.end(),
-                       [number](const Range& range) { return range.allocation == number; });
+    return std::ranges::find(allocations_, number, &Range::allocation) != allocations_.end();
   }
   // The nearest registrations around an address, for messages.
   std::string describe(std::uint64_t address) const;
@@ -188,17 +194,18 @@ class RegistrationView {
     std::uint64_t stamp = 0;
     Range range;
   };
-  struct Joined {  // [from, to) is covered by ranges that are joined
-    std::uint64_t from = 0;
-    std::uint64_t to = 0;
+  struct Entry {  // of a range; `reach`: the furthest end of all up to it
+    std::uint64_t base = 0;
+    std::uint64_t reach = 0;
+    std::uint32_t slot = 0;
   };
 
   Known read(std::uint32_t slot) const;
+  const Range& range_of(const Entry& entry) const { return known_[entry.slot].range; }
   void read_all();
   void take(std::uint32_t slot);
   void insert(std::uint32_t slot, const Range& range);
   void erase(std::uint32_t slot, const Range& range);
-  void rebuild();
   void extend_reach(std::size_t from);
   bool joined_covers(std::uint64_t address, std::uint64_t end, std::size_t before);
 
@@ -206,15 +213,13 @@ class RegistrationView {
   std::uint64_t seen_ = 0;  // changes
   bool has_read_ = false;
   bool allocations_changed_ = false;
-  std::vector<Known> known_;  // by slot
-  std::vector<std::uint64_t> bases_;
-  std::vector<std::uint64_t> reach_;
-  std::vector<std::uint32_t> slots_;  // whose range each is
-  std::vector<Range> allocations_;    // sorted
-  std::size_t joined_count_ = 0;      // ranges that have a group
+  std::vector<Known> known_;        // by slot
+  std::vector<Entry> entries_;      // by base
+  std::vector<Range> allocations_;  // by base
+  std::size_t joined_count_ = 0;    // ranges that have a group
   std::size_t hint_ = 0;
   std::size_t allocation_hint_ = 0;
-  Joined joined_;
+  Extent joined_;  // covered by joined ranges
 };
 
 }  // namespace memspan::transfer

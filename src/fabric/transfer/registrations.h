@@ -2,12 +2,14 @@
 // The registrations of an endpoint, as its owner gave them: by beginning, each counted.
 #pragma once
 
+#include <set>
 #include <span>
 
 #include "device/choice.h"
 #include "device/reservation.h"
 #include "fabric/remote_access.h"
 #include "fabric/transfer/registration_table.h"
+#include "fabric/transfer/remote_service.h"
 
 namespace memspan::transfer {
 
@@ -37,8 +39,7 @@ class Registrations {
       return Status::ok();
     }
     MEMSPAN_PASS(check_room(1));
-    const std::uint32_t slot = table_.add(Range{.base = base, .bytes = bytes});
-    by_base_.emplace(base, Registration{.bytes = bytes, .slot = slot});
+    add_new({.base = base, .bytes = bytes});
     return Status::ok();
   }
   // All or none; those that touch are joined. The ranges' allocation and group do not matter.
@@ -47,12 +48,8 @@ class Registrations {
       MEMSPAN_TRY(check_range(ranges[i].base, ranges[i].bytes), fmt::format("piece {}", i));
     MEMSPAN_PASS(check_room(ranges.size()));
     if (++last_group_ == 0) ++last_group_;
-    for (const Range& range : ranges) {
-      const std::uint32_t slot =
-          table_.add(Range{.base = range.base, .bytes = range.bytes, .group = last_group_});
-      by_base_.emplace(range.base,
-                       Registration{.bytes = range.bytes, .group = last_group_, .slot = slot});
-    }
+    for (const Range& range : ranges)
+      add_new({.base = range.base, .bytes = range.bytes, .group = last_group_});
     return Status::ok();
   }
   // Takes back the latest one that begins there. kNotFound: none begins there.
@@ -75,10 +72,13 @@ class Registrations {
                             base, it->second.bytes, it->first)};
     return check_room(1);
   }
-  // Registered allocations; gives the registration table's slot.
-  Result<std::uint32_t> add_allocation(const Range& range) {
-    MEMSPAN_PASS(check_room(1));
-    return table_.add(range);
+  // kOutOfMemory: the table has no place for so many more.
+  Status check_room(std::size_t ranges) const {
+    if (ranges <= table_.room()) return Status::ok();
+    return {Code::kOutOfMemory,
+            fmt::format("{} registrations in addition to the {} that exist are too many; "
+                        "allowed are {}",
+                        ranges, table_layout::kSlots - table_.room(), table_layout::kSlots)};
   }
 
  private:
@@ -88,12 +88,8 @@ class Registrations {
     std::uint32_t slot = 0;
     std::uint64_t count = 1;
   };
-  Status check_room(std::size_t ranges) const {
-    if (ranges <= table_.room()) return Status::ok();
-    return {Code::kOutOfMemory,
-            fmt::format("{} registrations in addition to the {} that exist are too many; "
-                        "allowed are {}",
-                        ranges, table_layout::kSlots - table_.room(), table_layout::kSlots)};
+  void add_new(const Range& range) {
+    by_base_.emplace(range.base, Registration{range.bytes, range.group, table_.add(range)});
   }
 
   RegistrationTable& table_;
@@ -107,60 +103,47 @@ class ExposedRegistrations {
  public:
   explicit ExposedRegistrations(const RegistrationPages& table) : view_(table) {}
 
-  struct Extent {
-    std::uint64_t base = 0;
-    const ExposedRegion* region = nullptr;  // until it is retracted
-  };
-  // The extent of the piece. The message of kNotFound names the registrations near it.
-  Result<Extent> find(RemoteAccess& access, std::uint64_t address, std::uint64_t bytes) {
+  // The regions that contain the pieces, up to the first piece that is not registered.
+  Result<ResolveAnswer> resolve(RemoteAccess& access, std::span<const Piece> pieces) {
+    ResolveAnswer answer;
+    std::set<const ExposedRegion*> told;
     view_.refresh();
-    const auto extent = view_.extent_of(address, bytes);
-    if (!extent) return Status(Code::kNotFound, view_.describe(address));
-    const std::uint64_t length = extent->end - extent->base;
-    Extents& extents = extent->is_joined ? joined_ : single_;
-    const auto [first, last] = extents.equal_range(extent->base);
-    for (auto it = first; it != last; ++it)
-      if (it->second.bytes == length) return Extent{extent->base, it->second.region.get()};
-    auto* const base = reinterpret_cast<void*>(extent->base);  // NOLINT: an address
-    Device* const device = other_device();
-    MEMSPAN_PASS_ASSIGN(
-        auto region,
-        access.expose(base, length,
-                      device != nullptr && device->owns(base) ? *device : host_device()));
-    const ExposedRegion* const made = region.get();
-    extents.emplace(extent->base, Exposed{length, std::move(region)});
-    return Extent{extent->base, made};
+    for (const Piece& piece : pieces) {
+      const auto extent = view_.extent_of(piece.remote, piece.bytes);
+      if (!extent) {
+        answer.refusal = view_.describe(piece.remote);
+        break;
+      }
+      auto& region = by_range_[{extent->base, extent->end}];
+      if (region == nullptr) {
+        auto* const base = reinterpret_cast<void*>(extent->base);  // NOLINT: an address
+        Device* const device = other_device();
+        MEMSPAN_PASS_ASSIGN(
+            region,
+            access.expose(base, extent->end - extent->base,
+                          device != nullptr && device->owns(base) ? *device : host_device()));
+      }
+      if (told.insert(region.get()).second)
+        answer.extents.emplace_back(extent->base, region->describe().encode());
+    }
+    return answer;
   }
   // Call it after the registration at `base` was removed from the table. Retracts what is not
   // registered any more.
   void retract_removed(std::uint64_t base) {
-    const auto [first, last] = single_.equal_range(base);
-    retract_removed(single_, first, last);
-    retract_removed(joined_, joined_.begin(), joined_.end());
+    if (by_range_.empty()) return;
+    view_.refresh();
+    std::erase_if(by_range_, [&](const auto& each) {
+      const auto [begin, end] = each.first;
+      return begin <= base && base < end && !view_.extent_of(begin, end - begin);
+    });
   }
-  void retract_all() {
-    single_.clear();
-    joined_.clear();
-  }
+  void retract_all() { by_range_.clear(); }
 
  private:
-  struct Exposed {
-    std::uint64_t bytes = 0;
-    std::unique_ptr<ExposedRegion> region;
-  };
-  using Extents = std::multimap<std::uint64_t, Exposed>;  // by base
-  void retract_removed(Extents& extents, Extents::iterator first, Extents::iterator last) {
-    if (first == last) return;
-    view_.refresh();
-    while (first != last) {
-      const auto now = first++;
-      if (!view_.extent_of(now->first, now->second.bytes)) extents.erase(now);
-    }
-  }
-
   RegistrationView view_;
-  Extents single_;  // of one range each
-  Extents joined_;
+  // By beginning and end. Null: it could not be exposed.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::unique_ptr<ExposedRegion>> by_range_;
 };
 
 }  // namespace memspan::transfer

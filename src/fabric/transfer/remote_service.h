@@ -6,48 +6,54 @@
 //   notify    a message for its notification queue, and something to add to a counter
 #pragma once
 
-#include <optional>
-#include <string>
-#include <string_view>
-
 #include "fabric/transfer/pieces.h"
-#include "transport/link.h"
+#include "store/fields.h"
 
 namespace memspan::transfer {
 
 // The action at the peer once all pieces have arrived. A value.
 struct CompletionAction {
-  std::optional<std::string> message;
-  std::optional<std::uint32_t> counter;
+  bool has_message = false;
+  std::string message = {};
+  bool has_counter = false;
+  std::uint32_t counter = 0;
   std::uint64_t value = 0;  // to add to it
-};
-
-// A region of an endpoint, and the address of its first byte there. A value.
-struct RegionExtent {
-  std::uint64_t base = 0;
-  RemoteRegion region;
 };
 
 // A value.
 struct ResolveAnswer {
-  std::vector<RegionExtent> extents;  // each once
-  std::string refusal;                // what is registered near the first piece without a region
+  // Each region once: the address of its first byte, and RemoteRegion::encode().
+  std::vector<std::pair<std::uint64_t, std::string>> extents = {};
+  std::string refusal = {};  // what is registered near the first piece without a region
+  std::size_t count() const { return extents.size(); }
+  static void fields(auto& codec, auto& self) { codec(self.extents, self.refusal); }
 };
 
-struct Notify {
-  std::string sender;
-  CompletionAction action;
-};
-
-// At most one of the two is set. A value.
+// At most one of the two is asked for. A value.
 struct EndpointRequest {
-  std::vector<Piece> resolve;  // `local` is not sent
-  std::optional<Notify> notify;
+  std::vector<Piece> resolve = {};
+  bool is_notify = false;
+  std::string sender = {};  // of the notification
+  CompletionAction action = {};
+  std::size_t count() const { return resolve.size(); }
+  static void fields(auto& codec, auto& self) {
+    codec(self.resolve, self.is_notify);
+    auto& action = self.action;
+    if (self.is_notify)
+      codec(self.sender, action.has_message, action.message, action.has_counter, action.counter,
+            action.value);
+  }
 };
 
-std::string encode(const EndpointRequest& request);
-Result<EndpointRequest> decode_endpoint_request(std::string_view bytes);
-std::string encode(const ResolveAnswer& answer);
-Result<ResolveAnswer> decode_resolve_answer(std::string_view bytes);
+// A request or an answer that encode_record() has written.
+template <typename Message>
+Result<Message> decode_message(std::string_view bytes) {
+  constexpr std::size_t kMost = 4096;  // bounds the work that one message causes
+  FieldReader reader(bytes);
+  Message message;
+  reader(message);
+  if (reader.is_finished() && message.count() <= kMost) return message;
+  return Status(Code::kInvalidArgument, "what another host said to an endpoint is malformed");
+}
 
 }  // namespace memspan::transfer

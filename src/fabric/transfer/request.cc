@@ -22,7 +22,6 @@ constexpr int kTryAgainMs = 1;
 // A wait of this thread ends when its worker ends or the request is being cancelled.
 struct Ends {
   const std::atomic<bool>* worker = nullptr;
-  const Request* request = nullptr;
   const PostedRequest* posted = nullptr;
 };
 constinit thread_local Ends wait_ends;
@@ -30,36 +29,29 @@ constinit thread_local Ends wait_ends;
 int must_end() {
   const bool ends_now =
       wait_ends.worker->load(std::memory_order_relaxed) ||
-      (wait_ends.request != nullptr && !wait_ends.request->is_wanted(*wait_ends.posted));
+      (wait_ends.posted != nullptr && !wait_ends.posted->request->is_wanted(*wait_ends.posted));
   return ends_now ? 1 : 0;
-}
-
-Status endpoint_is_gone() {
-  return {Code::kUnavailable, "the endpoint has been destroyed"};
 }
 
 }  // namespace
 
-Request::Progress Request::advance(PostedRequest& posted, Peers& peers) {
-  {
-    MutexLock lock(mutex_);
-    if (!is_current(posted)) return Progress::kOver;
-  }
+Progress Request::advance(PostedRequest& posted) {
+  if (!is_wanted(posted)) return Progress::kOver;
   if (posted.peer == nullptr) {
-    auto found = peers.find(peer_name_, Peers::Waiting::kNone);
+    auto found = posted.peers->find(peer_name_, Peers::Waiting::kNone);
     if (!posted.found_by) posted.found_by = Deadline::after(Peers::kPatience);
     // Other requests continue during the wait.
     if (found.code() == Code::kStoreLost && !posted.found_by->has_passed()) return Progress::kLater;
     if (!found.is_ok()) {
-      fail(posted, found.status());
+      finish(posted, found.status());
       return Progress::kOver;
     }
     posted.peer = std::move(found).value();
   }
-  return posted.cursor.piece < pieces_->count() ? move(posted, peers) : tell(posted);
+  return posted.cursor.piece < pieces_->count() ? move(posted) : tell(posted);
 }
 
-Request::Progress Request::move(PostedRequest& posted, const Peers& peers) {
+Progress Request::move(PostedRequest& posted) {
   if (!begin_to_touch(posted)) return Progress::kOver;
   CopyEngine engine(*posted.peer, direction_, *pieces_, posted.cursor, posted.peer->device());
   Status status = engine.move(kQuantum);
@@ -67,12 +59,12 @@ Request::Progress Request::move(PostedRequest& posted, const Peers& peers) {
   end_to_touch(posted);
   if (status.is_ok() && engine.is_missing()) status = engine.fetch();
   if (status.is_ok()) return Progress::kMore;
-  if (engine.is_refused() && may_wait(posted, peers)) return Progress::kLater;
-  fail(posted, std::move(status));
+  if (engine.is_refused() && may_wait(posted)) return Progress::kLater;
+  finish(posted, std::move(status));
   return Progress::kOver;
 }
 
-Request::Progress Request::tell(PostedRequest& posted) {
+Progress Request::tell(PostedRequest& posted) {
   if (!begin_to_touch(posted)) return Progress::kOver;
   CompletionAction action;
   {
@@ -84,23 +76,22 @@ Request::Progress Request::tell(PostedRequest& posted) {
     end_to_touch(posted);
     return Progress::kWaits;
   }
-  if (status.is_ok())
-    finish(posted,
-           {.kind = TransferResult::Kind::kDone, .status = {}, .moved = posted.cursor.piece});
-  else
-    fail(posted, std::move(status));
+  finish(posted, std::move(status));
   return Progress::kOver;
 }
 
 // It is over only when nothing is touched any more.
-void Request::finish(const PostedRequest& posted, const TransferResult& result) {
+void Request::finish(const PostedRequest& posted, Status outcome) {
+  using Kind = TransferResult::Kind;
+  const TransferResult result{.kind = outcome.is_ok() ? Kind::kDone : Kind::kFailed,
+                              .status = std::move(outcome),
+                              .moved = posted.cursor.piece};
   std::function<void(const TransferResult&)> on_complete;
   {
     MutexLock lock(mutex_);
     is_touching_ = false;
     changed_.notify_all();
-    const bool was_interrupted =
-        cancelled_ == posted.number && result.kind == TransferResult::Kind::kFailed;
+    const bool was_interrupted = cancelled_ == posted.number && result.kind == Kind::kFailed;
     if (!is_posted(posted.number) || was_interrupted) return;  // cancel() concludes it
     conclude(result);
     if (!settings_.on_complete) return;
@@ -114,7 +105,7 @@ void Request::finish(const PostedRequest& posted, const TransferResult& result) 
 }
 
 Status Worker::need_thread() {
-  if (is_ending_) return endpoint_is_gone();
+  if (is_ending_) return {Code::kUnavailable, kDestroyed};
   if (thread_) return Status::ok();
   MEMSPAN_PASS_ASSIGN(thread_, start_thread("an endpoint", [this] { run(); }));
   thread_id_ = thread_->get_id();
@@ -125,7 +116,7 @@ void Worker::run() {
   wait_ends.worker = &is_ending_;
   set_thread_interrupt_handler(must_end);
   while (true) {
-    std::optional<QueueEntry> entry;
+    std::optional<PostedRequest> entry;
     {
       MutexLock lock(mutex_);
       if (is_ending_) break;
@@ -137,25 +128,25 @@ void Worker::run() {
     report_peers_down();
     if (!entry || !waiting_.empty()) wait(entry ? Patience::kNone : Patience::kUntilRung);
     if (!entry) continue;
-    wait_ends.request = entry->request.get();
-    wait_ends.posted = &entry->posted;
+    wait_ends.posted = &*entry;
     set_thread_interrupt_handler(must_end);  // forgets an interruption of the request before
-    entry->progress = entry->request->advance(entry->posted, *entry->peers);
-    wait_ends.request = nullptr;
-    if (entry->progress == Request::Progress::kOver) continue;
+    entry->progress = entry->request->advance(*entry);
+    wait_ends.posted = nullptr;
+    if (entry->progress == Progress::kOver) continue;
     MutexLock lock(mutex_);
-    if (entry->progress == Request::Progress::kMore)
+    if (entry->progress == Progress::kMore)
       queue_.push_back(std::move(*entry));
     else
       waiting_.push_back(std::move(*entry));
   }
-  std::vector<QueueEntry> left = std::move(waiting_);
+  std::vector<PostedRequest> left = std::move(waiting_);
   {
     MutexLock lock(mutex_);
     std::move(queue_.begin(), queue_.end(), std::back_inserter(left));
     queue_.clear();
   }
-  for (const QueueEntry& entry : left) entry.request->fail(entry.posted, endpoint_is_gone());
+  for (const PostedRequest& entry : left)
+    entry.request->finish(entry, {Code::kUnavailable, kDestroyed});
 }
 
 void Worker::report_peers_down() {
@@ -180,20 +171,20 @@ void Worker::report_peers_down() {
 // Waits for a ring, or until a notification queue may have space. Requests that wait for space then
 // try again, and all that wait for something else.
 void Worker::wait(Patience patience) {
-  const auto is_later = [](const QueueEntry& entry) {
-    return entry.progress == Request::Progress::kLater;
+  const auto is_later = [](const PostedRequest& entry) {
+    return entry.progress == Progress::kLater;
   };
   std::vector<pollfd> polled{{wake_.descriptor(), POLLIN, 0}};
   int longest = waiting_.empty() ? -1 : kLookAgainMs;
-  for (const QueueEntry& entry : waiting_) {
-    const int descriptor = is_later(entry) ? -1 : entry.posted.peer->queue_descriptor();
+  for (const PostedRequest& entry : waiting_) {
+    const int descriptor = is_later(entry) ? -1 : entry.peer->queue_descriptor();
     polled.push_back({descriptor, POLLOUT, 0});
     if (descriptor < 0) longest = std::min(longest, is_later(entry) ? kTryAgainMs : kAskAgainMs);
   }
   const int ready = ::poll(polled.data(), polled.size(), patience == Patience::kNone ? 0 : longest);
   const bool is_time_over = ready == 0 && patience == Patience::kUntilRung;
   wake_.silence();
-  std::vector<QueueEntry> still_waiting;
+  std::vector<PostedRequest> still_waiting;
   MutexLock lock(mutex_);
   for (std::size_t i = 0; i < waiting_.size(); ++i) {
     if (is_time_over || is_later(waiting_[i]) || polled[i + 1].revents != 0)

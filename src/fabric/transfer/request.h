@@ -14,6 +14,10 @@
 
 namespace memspan::transfer {
 
+inline constexpr const char* kDestroyed = "the endpoint has been destroyed";
+
+class Request;
+
 // A value.
 struct TransferResult {
   enum class Kind { kReady, kPosted, kDone, kFailed, kCancelled };
@@ -22,13 +26,20 @@ struct TransferResult {
   std::uint64_t moved = 0;  // whole pieces; if one failed, its number
 };
 
+// The outcome of a share of a posting. kWaits: the peer's notification queue is full. kLater: the
+// peer has to register something, or the store is away.
+enum class Progress { kMore, kWaits, kLater, kOver };
+
 // One posting, as the worker carries it out.
 struct PostedRequest {
+  std::shared_ptr<Request> request;
+  Peers* peers = nullptr;
   std::uint64_t number = 0;
   std::shared_ptr<Peer> peer = {};             // once it has begun
   std::optional<Deadline> registered_by = {};  // once it waits for a registration
   std::optional<Deadline> found_by = {};       // once it waits for a store that is away
   Cursor cursor = {};
+  Progress progress = Progress::kMore;
 };
 
 // Thread-safe.
@@ -111,21 +122,15 @@ class Request {
     if (event_.is_valid()) event_.silence();
     return ++last_posting_;
   }
-  // Does a share. kWaits: the peer's notification queue is full. kLater: the peer has to register
-  // something, or the store is away.
-  enum class Progress { kMore, kWaits, kLater, kOver };
-  Progress advance(PostedRequest& posted, Peers& peers) MEMSPAN_EXCLUDES(mutex_);
+  // Does a share.
+  Progress advance(PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
   // False: it is over, or being cancelled.
   bool is_wanted(const PostedRequest& posted) const MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     return is_current(posted);
   }
-  // Makes it fail, unless it is over.
-  void fail(const PostedRequest& posted, Status why) MEMSPAN_EXCLUDES(mutex_) {
-    finish(posted, {.kind = TransferResult::Kind::kFailed,
-                    .status = std::move(why),
-                    .moved = posted.cursor.piece});
-  }
+  // Ends it with this outcome, unless it is over.
+  void finish(const PostedRequest& posted, Status outcome) MEMSPAN_EXCLUDES(mutex_);
 
  private:
   Status check_not_posted() const MEMSPAN_REQUIRES(mutex_) {
@@ -154,18 +159,17 @@ class Request {
     changed_.notify_all();
   }
   // Whether a posting that the peer refused is to be tried again.
-  bool may_wait(PostedRequest& posted, const Peers& peers) MEMSPAN_EXCLUDES(mutex_) {
+  bool may_wait(PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     if (!posted.registered_by)
       posted.registered_by =
-          Deadline::after(settings_.patience.value_or(peers.patience_with(*posted.peer)));
+          Deadline::after(settings_.patience.value_or(posted.peers->patience_with(*posted.peer)));
     if (!posted.registered_by->has_passed()) return true;
-    if (!settings_.patience) peers.note_waited_in_vain(*posted.peer);
+    if (!settings_.patience) posted.peers->note_waited_in_vain(*posted.peer);
     return false;
   }
-  Progress move(PostedRequest& posted, const Peers& peers) MEMSPAN_EXCLUDES(mutex_);
+  Progress move(PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
   Progress tell(PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
-  void finish(const PostedRequest& posted, const TransferResult& result) MEMSPAN_EXCLUDES(mutex_);
   void conclude(TransferResult result) MEMSPAN_REQUIRES(mutex_) {
     result_ = std::move(result);
     last_result_ = result_;
@@ -206,7 +210,7 @@ class Worker {
     MutexLock lock(mutex_);
     MEMSPAN_PASS(need_thread());
     MEMSPAN_TRY_ASSIGN(const std::uint64_t posting, request->begin(), "posting");
-    queue_.push_back({request, &peers, PostedRequest{.number = posting}});
+    queue_.push_back({.request = request, .peers = &peers, .number = posting});
     wake_.ring();
     return Status::ok();
   }
@@ -247,12 +251,6 @@ class Worker {
   }
 
  private:
-  struct QueueEntry {
-    std::shared_ptr<Request> request;
-    Peers* peers = nullptr;
-    PostedRequest posted;
-    Request::Progress progress = Request::Progress::kMore;
-  };
   explicit Worker(WakeEvent wake) : wake_(std::move(wake)) {}
   Status need_thread() MEMSPAN_REQUIRES(mutex_);
   void run() MEMSPAN_EXCLUDES(mutex_);
@@ -263,9 +261,9 @@ class Worker {
   const WakeEvent wake_;
   mutable Mutex mutex_;
   ConditionVariable called_;
-  std::deque<QueueEntry> queue_ MEMSPAN_GUARDED_BY(mutex_);
+  std::deque<PostedRequest> queue_ MEMSPAN_GUARDED_BY(mutex_);
   // Only for the thread: requests that wait for space in a queue, for a registration or the store.
-  std::vector<QueueEntry> waiting_;
+  std::vector<PostedRequest> waiting_;
   OnPeerDown on_peer_down_ MEMSPAN_GUARDED_BY(mutex_);
   std::deque<std::string> ended_peers_ MEMSPAN_GUARDED_BY(mutex_);
   bool is_calling_ MEMSPAN_GUARDED_BY(mutex_) = false;

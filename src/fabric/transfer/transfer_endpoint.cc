@@ -2,7 +2,6 @@
 #include "fabric/transfer/transfer_endpoint.h"
 
 #include <sys/prctl.h>
-#include <unistd.h>
 
 #include "core/environment.h"
 #include "core/interrupt.h"
@@ -10,6 +9,7 @@
 #include "core/random.h"
 #include "device/host/copy.h"
 #include "net/metrics_server.h"
+#include "store/recipes/change_queue.h"
 
 namespace memspan::transfer {
 namespace {
@@ -23,13 +23,6 @@ constexpr Duration kRenewalPatience = std::chrono::seconds(2);
 // How often a claim is repeated after the loss of the store has cut it short.
 constexpr int kMostInterruptions = 8;
 
-// Set by the watch at the store, on a thread of the client; shared with it.
-struct Removal {
-  Mutex mutex;
-  ConditionVariable changed;
-  bool has_come MEMSPAN_GUARDED_BY(mutex) = false;
-};
-
 // A process on another host cannot be asked.
 bool may_be_dead(Member& member, const EndpointRecord& holder, const Deadline& deadline) {
   if (!member.is_near(holder.who)) return true;
@@ -40,27 +33,12 @@ bool may_be_dead(Member& member, const EndpointRecord& holder, const Deadline& d
 
 // Ok once it is removed, or soon.
 Status wait_for_removal(KeyValueStore& store, const std::string& key, const Deadline& deadline) {
-  const auto removal = std::make_shared<Removal>();
-  MEMSPAN_TRY_ASSIGN(const std::uint64_t watch,
-                     store.watch(
-                         key,
-                         [removal](const StoreChange&) {
-                           MutexLock lock(removal->mutex);
-                           removal->has_come = true;
-                           removal->changed.notify_all();
-                         },
-                         deadline),
-                     "watching a name");
-  Status status;
+  ChangeQueue changes(store);
+  MEMSPAN_TRY(changes.watch(key, deadline), "watching a name");
   // It may have gone before the watch began.
-  if (store.get_now(key, deadline).code() != Code::kNotFound) {
-    MutexLock lock(removal->mutex);
-    while (!removal->has_come && status.is_ok())
-      if (!wait_interruptibly(removal->changed, removal->mutex, deadline) && !removal->has_come)
-        status = end_of_wait("it was not given up");
-  }
-  [[maybe_unused]] const Status over = store.unwatch(watch, deadline);
-  return status;
+  if (store.get_now(key, deadline).code() == Code::kNotFound || changes.pop(deadline))
+    return Status::ok();
+  return end_of_wait("it was not given up");
 }
 
 // Writes the record under the session's lease, if the key is free or has a record of the same
@@ -79,7 +57,6 @@ Result<EndpointRecord> write(KeyValueStore& session, const EndpointRecord& recor
 
 constexpr Duration kTellAfter = std::chrono::seconds(3);
 
-constexpr const char* kDestroyed = "the endpoint has been destroyed";
 // As long as MemFabric's registering sleeps, on which programs rely as a barrier.
 Result<Duration> registration_patience() {
   constexpr std::int64_t kUsual = 8;
@@ -234,13 +211,13 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
   MEMSPAN_TRY(chosen_device().status(), "making an endpoint");
   MEMSPAN_PASS(check_copy_setting());
   MEMSPAN_PASS_ASSIGN(auto patience, registration_patience());
-  MEMSPAN_PASS_ASSIGN(auto table, RegistrationTable::create());
+  MEMSPAN_PASS_ASSIGN(auto pages, RegistrationPages::create());
   MEMSPAN_PASS_ASSIGN(auto notifications, NotificationQueue::create());
   MEMSPAN_PASS_ASSIGN(auto worker, Worker::create());
   // If the Yama module restricts ptrace, peers may still reach this process's memory.
   prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
   std::unique_ptr<Endpoint> made(new Endpoint(std::move(member), std::move(record),
-                                              std::move(table), std::move(notifications),
+                                              std::move(pages), std::move(notifications),
                                               std::move(worker), patience));
   MEMSPAN_TRY_ASSIGN(made->listed_,
                      ListedMember::list(MemberKind::kEndpoint, normal, 0, 1, serve_metrics),
@@ -258,13 +235,13 @@ Result<std::unique_ptr<Endpoint>> Endpoint::open(std::shared_ptr<Member> member,
   return made;
 }
 
-Endpoint::Endpoint(std::shared_ptr<Member> member, EndpointRecord record, RegistrationTable table,
+Endpoint::Endpoint(std::shared_ptr<Member> member, EndpointRecord record, RegistrationPages pages,
                    NotificationQueue notifications, std::shared_ptr<Worker> worker,
                    Duration patience)
     : member_(std::move(member)),
       record_(std::move(record)),
       notifications_(std::move(notifications)),
-      memory_(member_->broker(), record_, std::move(table)),
+      memory_(member_->broker(), record_, std::move(pages)),
       worker_(std::move(worker)),
       peers_(std::make_unique<Peers>(
           member_, record_.role, patience, memory_.changes(),
@@ -290,25 +267,23 @@ Endpoint::~Endpoint() {
         [&](const Deadline& deadline) { return store.remove(key, deadline).status(); });
 }
 
-Result<std::string> Endpoint::answer(std::string_view request) {
-  MEMSPAN_PASS_ASSIGN(auto asked, decode_endpoint_request(request));
-  if (asked.notify) return answer_notify(*asked.notify);
-  MEMSPAN_PASS_ASSIGN(auto access, member_->remote_access());
-  MEMSPAN_PASS_ASSIGN(auto answer, memory_.resolve(*access, asked.resolve));
-  return encode(answer);
-}
-
 // kUnavailable: the queue is full.
-Result<std::string> Endpoint::answer_notify(const Notify& notify) {
-  const CompletionAction& action = notify.action;
-  if (action.counter) MEMSPAN_PASS(check_counter(*action.counter));
-  if (action.message) {
+Result<std::string> Endpoint::answer(std::string_view request) {
+  MEMSPAN_PASS_ASSIGN(auto asked, decode_message<EndpointRequest>(request));
+  if (!asked.is_notify) {
+    MEMSPAN_PASS_ASSIGN(auto access, member_->remote_access());
+    MEMSPAN_PASS_ASSIGN(auto answer, memory_.resolve(*access, asked.resolve));
+    return encode_record(answer);
+  }
+  const CompletionAction& action = asked.action;
+  if (action.has_counter) MEMSPAN_PASS(check_counter(action.counter));
+  if (action.has_message) {
     const Status status =
-        send_notification(notifications_.own_sending_end(), {notify.sender, *action.message});
+        send_notification(notifications_.own_sending_end(), {asked.sender, action.message});
     if (status.code() == Code::kTimeout) return Status(Code::kUnavailable, status.message());
     if (!status.is_ok()) return status;
   }
-  if (action.counter) add_to_counter(counters(), *action.counter, action.value);
+  if (action.has_counter) add_to_counter(counters(), action.counter, action.value);
   return std::string();
 }
 

@@ -37,17 +37,10 @@ class Endpoint {
   Status submit(Direction direction, std::string_view peer, const Pieces& pieces,
                 const DeviceStream& stream);
 
-  // Shared by the caller and the worker, while it is posted.
-  std::shared_ptr<Request> prepare(Direction direction, std::string peer,
-                                   std::unique_ptr<const Pieces> pieces) const {
-    return std::make_shared<Request>(direction, record_.name, std::move(peer), std::move(pieces));
-  }
-  // As Worker.
+  const std::string& name() const { return record_.name; }
+  Worker& worker() { return *worker_; }
+  // As Worker::post().
   Status post(const std::shared_ptr<Request>& request) { return worker_->post(request, *peers_); }
-  Status set_on_peer_down(Worker::OnPeerDown on_peer_down) {
-    return worker_->set_on_peer_down(std::move(on_peer_down));
-  }
-  bool is_own_thread() const { return worker_->is_own_thread(); }
 
   // As NotificationQueue and counters.h; kUnavailable once the endpoint is to be destroyed.
   Result<Notification> receive(Deadline deadline) const { return notifications_.receive(deadline); }
@@ -61,16 +54,15 @@ class Endpoint {
   // Ends every wait for messages and counters, for good.
   void end_waits() {
     is_ending_.store(true, std::memory_order_seq_cst);
-    ring_counters(counters());
+    notify(counters().added);
     notifications_.end();
   }
 
  private:
-  Endpoint(std::shared_ptr<Member> member, EndpointRecord record, RegistrationTable table,
+  Endpoint(std::shared_ptr<Member> member, EndpointRecord record, RegistrationPages pages,
            NotificationQueue notifications, std::shared_ptr<Worker> worker, Duration patience);
   // For endpoints on other hosts; runs on a thread that takes their messages.
   Result<std::string> answer(std::string_view request);
-  Result<std::string> answer_notify(const Notify& notify);
   Status wait_for_registration(Peer& peer, CopyEngine& engine, Status refusal);
 
   const std::shared_ptr<Member> member_;

@@ -100,7 +100,7 @@ TEST(CountersTest, AreAddedToAndWaitedFor) {
   EXPECT_EQ(counters.added.sleepers.load(), 0u);
   std::thread ender([&] {
     is_over = true;
-    ring_counters(counters);
+    notify(counters.added);
   });
   EXPECT_EQ(wait_for_counter(counters, 3, UINT64_MAX, is_over, Deadline::never()).code(),
             Code::kUnavailable);

@@ -22,9 +22,9 @@ std::uint64_t number(const std::byte* local) {
 }
 
 TEST(PiecesTest, BlocksOfOneSizeArePieces) {
-  const auto pieces = StridedPieces::make({1000, 100, 10, 3}, {5000, -20, 10, 3});
+  const auto pieces = strided_pieces({1000, 100, 10, 3}, {5000, -20, 10, 3});
   ASSERT_TRUE(pieces.is_ok());
-  const auto list = all(*pieces);
+  const auto list = all(**pieces);
   ASSERT_EQ(list.size(), 3u);
   for (std::uint64_t i = 0; i < 3; ++i) {
     EXPECT_EQ(number(list[i].local), 1000 + 100 * i);
@@ -34,9 +34,9 @@ TEST(PiecesTest, BlocksOfOneSizeArePieces) {
 }
 
 TEST(PiecesTest, LargerBlocksAreCutIntoTheSmaller) {
-  const auto pieces = StridedPieces::make({1000, 100, 30, 2}, {5000, 10, 10, 6});
+  const auto pieces = strided_pieces({1000, 100, 30, 2}, {5000, 10, 10, 6});
   ASSERT_TRUE(pieces.is_ok());
-  const auto list = all(*pieces);
+  const auto list = all(**pieces);
   const std::uint64_t local[] = {1000, 1010, 1020, 1100, 1110, 1120};
   ASSERT_EQ(list.size(), 6u);
   for (std::uint64_t i = 0; i < 6; ++i) {
@@ -45,39 +45,39 @@ TEST(PiecesTest, LargerBlocksAreCutIntoTheSmaller) {
   }
   // From the middle it is the same.
   std::vector<Piece> part(2);
-  pieces->fill(3, part);
+  (*pieces)->fill(3, part);
   EXPECT_EQ(number(part[0].local), 1100u);
   EXPECT_EQ(part[1].remote, 5040u);
 }
 
 TEST(PiecesTest, BlocksThatDoNotFitAreRefused) {
   const Strides good{1000, 100, 30, 2};
-  EXPECT_EQ(StridedPieces::make(good, {5000, 10, 20, 3}).code(), Code::kInvalidArgument);
-  EXPECT_EQ(StridedPieces::make(good, {5000, 10, 30, 3}).code(), Code::kInvalidArgument);
-  EXPECT_EQ(StridedPieces::make(good, {0, 10, 30, 2}).code(), Code::kInvalidArgument);
-  EXPECT_EQ(StridedPieces::make(good, {5000, 10, 0, 2}).code(), Code::kInvalidArgument);
-  EXPECT_EQ(StridedPieces::make(good, {5000, -5000, 30, 2}).code(), Code::kInvalidArgument);
-  EXPECT_EQ(StridedPieces::make(good, {UINT64_MAX - 10, 0, 30, 2}).code(), Code::kInvalidArgument);
-  EXPECT_EQ(StridedPieces::make(good, {5000, INT64_MAX, 15, 4}).code(), Code::kInvalidArgument);
-  EXPECT_EQ(StridedPieces::make({1000, 0, 1ull << 63, 2}, {5000, 0, 1ull << 62, 4}).is_ok(), true);
-  EXPECT_EQ(StridedPieces::make({1000, 0, 1ull << 63, 2}, {5000, 0, 1ull << 62, 2}).code(),
+  EXPECT_EQ(strided_pieces(good, {5000, 10, 20, 3}).code(), Code::kInvalidArgument);
+  EXPECT_EQ(strided_pieces(good, {5000, 10, 30, 3}).code(), Code::kInvalidArgument);
+  EXPECT_EQ(strided_pieces(good, {0, 10, 30, 2}).code(), Code::kInvalidArgument);
+  EXPECT_EQ(strided_pieces(good, {5000, 10, 0, 2}).code(), Code::kInvalidArgument);
+  EXPECT_EQ(strided_pieces(good, {5000, -5000, 30, 2}).code(), Code::kInvalidArgument);
+  EXPECT_EQ(strided_pieces(good, {UINT64_MAX - 10, 0, 30, 2}).code(), Code::kInvalidArgument);
+  EXPECT_EQ(strided_pieces(good, {5000, INT64_MAX, 15, 4}).code(), Code::kInvalidArgument);
+  EXPECT_EQ(strided_pieces({1000, 0, 1ull << 63, 2}, {5000, 0, 1ull << 62, 4}).is_ok(), true);
+  EXPECT_EQ(strided_pieces({1000, 0, 1ull << 63, 2}, {5000, 0, 1ull << 62, 2}).code(),
             Code::kInvalidArgument);
 }
 
 TEST(PiecesTest, PagesArePieces) {
-  const auto pieces = PagedPieces::make({1000, {4, 0}}, {5000, {1, 7}}, 64);
+  const auto pieces = paged_pieces({1000, {4, 0}}, {5000, {1, 7}}, 64);
   ASSERT_TRUE(pieces.is_ok());
-  const auto list = all(*pieces);
+  const auto list = all(**pieces);
   ASSERT_EQ(list.size(), 2u);
   EXPECT_EQ(number(list[0].local), 1000u + 4 * 64);
   EXPECT_EQ(list[0].remote, 5000u + 64);
   EXPECT_EQ(number(list[1].local), 1000u);
   EXPECT_EQ(list[1].remote, 5000u + 7 * 64);
-  EXPECT_EQ(PagedPieces::make({1000, {4, 0}}, {5000, {1}}, 64).code(), Code::kInvalidArgument);
-  EXPECT_EQ(PagedPieces::make({1000, {}}, {5000, {}}, 64).code(), Code::kInvalidArgument);
-  EXPECT_EQ(PagedPieces::make({1000, {4}}, {5000, {1}}, 0).code(), Code::kInvalidArgument);
-  EXPECT_EQ(PagedPieces::make({0, {4}}, {5000, {1}}, 64).code(), Code::kInvalidArgument);
-  EXPECT_EQ(PagedPieces::make({1000, {UINT32_MAX}}, {5000, {1}}, 1ull << 40).code(),
+  EXPECT_EQ(paged_pieces({1000, {4, 0}}, {5000, {1}}, 64).code(), Code::kInvalidArgument);
+  EXPECT_EQ(paged_pieces({1000, {}}, {5000, {}}, 64).code(), Code::kInvalidArgument);
+  EXPECT_EQ(paged_pieces({1000, {4}}, {5000, {1}}, 0).code(), Code::kInvalidArgument);
+  EXPECT_EQ(paged_pieces({0, {4}}, {5000, {1}}, 64).code(), Code::kInvalidArgument);
+  EXPECT_EQ(paged_pieces({1000, {UINT32_MAX}}, {5000, {1}}, 1ull << 40).code(),
             Code::kInvalidArgument);
 }
 

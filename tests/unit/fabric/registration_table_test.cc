@@ -21,12 +21,13 @@ struct Both {
   RegistrationView view{pages};
 
   static std::unique_ptr<Both> make() {
-    auto table = RegistrationTable::create();
-    EXPECT_TRUE(table.is_ok()) << table.status().to_string();
-    auto descriptor = table->pages().duplicate();
+    auto own = RegistrationPages::create();
+    EXPECT_TRUE(own.is_ok()) << own.status().to_string();
+    auto descriptor = own->duplicate();
     auto pages = RegistrationPages::open(std::move(descriptor).value());
     EXPECT_TRUE(pages.is_ok()) << pages.status().to_string();
-    return std::unique_ptr<Both>(new Both{std::move(table).value(), std::move(pages).value()});
+    return std::unique_ptr<Both>(
+        new Both{RegistrationTable(std::move(own).value()), std::move(pages).value()});
   }
   bool covers(std::uint64_t base, std::uint64_t bytes) {
     view.refresh();
@@ -95,10 +96,7 @@ TEST(RegistrationTableTest, LibraryMemoryIsApart) {
 
 TEST(RegistrationTableTest, IsClosedForGood) {
   auto both = Both::make();
-  const auto is_open = [&] {
-    return both->pages.header().state.load() ==
-           static_cast<std::uint64_t>(table_layout::State::kOpen);
-  };
+  const auto is_open = [&] { return both->pages.header().state.load() == table_layout::kOpen; };
   EXPECT_TRUE(is_open());
   both->table.close();
   EXPECT_FALSE(is_open());
