@@ -110,7 +110,12 @@ class LeaderReduction {
     constexpr int kUnfold = 1;
     if (mine < 2 * extra && mine % 2 == 0) {
       MEMSPAN_PASS(peers_.send(mine + 1, kFold, data_, bytes_));
-      return take(mine + 1, kUnfold);
+      return peers_.receive(
+          mine + 1, kUnfold,
+          [this](std::span<std::byte> piece, std::size_t offset) {
+            copy_bytes(data_ + offset, piece.data(), piece.size());
+          },
+          bytes_);
     }
     if (mine < 2 * extra) MEMSPAN_PASS(combine_with(mine - 1, kFold));
     const int place = mine < 2 * extra ? mine / 2 : mine - extra;
@@ -161,15 +166,6 @@ class LeaderReduction {
     return {first * kernel_.bytes, (std::min(elements, first + each) - first) * kernel_.bytes};
   }
 
-  Status take(int node, int step) const {
-    return peers_.receive(
-        node, step,
-        [this](std::span<std::byte> piece, std::size_t offset) {
-          copy_bytes(data_ + offset, piece.data(), piece.size());
-        },
-        bytes_);
-  }
-
   Status combine_with(int node, int step) const {
     return peers_.receive(
         node, step,
@@ -190,26 +186,6 @@ class LeaderReduction {
   std::byte* data_;
   std::size_t bytes_;
 };
-
-// Every member of the node combines a slice of all near sources into the leader's dest.
-Status reduce_on_node(const PrefixReduction& all, std::byte* dest, const std::byte* source,
-                      std::size_t bytes) {
-  Team& team = all.team;
-  const std::vector<int>& near = team.nodes()->near();
-  const auto index =
-      static_cast<std::size_t>(std::find(near.begin(), near.end(), team.index()) - near.begin());
-  const std::size_t line = all.whole_elements(kCacheLine);
-  const std::size_t slice = (bytes / near.size() + line) / line * line;
-  const std::size_t last = std::min(bytes, (index + 1) * slice);
-  const std::size_t piece = all.whole_elements(kPieceBytes);
-  alignas(kCacheLine) std::byte sum[kPieceBytes];
-  for (std::size_t done = std::min(bytes, index * slice); done < last; done += piece) {
-    const std::size_t now = std::min(piece, last - done);
-    MEMSPAN_PASS(reduce_sources(all, near, sum, source + done, now));
-    MEMSPAN_PASS(push(team, team.world().routes(), near[0], dest + done, sum, now));
-  }
-  return complete_pushes(team.world().routes());
-}
 
 }  // namespace
 
@@ -271,7 +247,14 @@ Status reduce_among_nodes(const PrefixReduction& all, std::byte* dest, const std
                           std::size_t bytes) {
   Team& team = all.team;
   const TeamNodes& nodes = *team.nodes();
-  MEMSPAN_PASS(reduce_on_node(all, dest, source, bytes));
+  // Every member of the node combines a slice of all near sources into the leader's dest.
+  const std::vector<int>& members = nodes.near();
+  PrefixReduction near = all;
+  near.members = static_cast<int>(members.size());
+  near.listed = members.data();
+  const auto place = std::find(members.begin(), members.end(), team.index()) - members.begin();
+  MEMSPAN_PASS(reduce_slice(near, static_cast<int>(place), dest, source, bytes));
+  MEMSPAN_PASS(complete_pushes(team.world().routes()));
   MEMSPAN_PASS(team.barrier(all.what));
   if (team.is_node_leader()) {
     const NodePeers peers(team, all.what, leaders_of(nodes));
