@@ -202,11 +202,35 @@ class Team {
   }
   Status check_broadcasts(std::uint64_t last);
   Status explain(const Status& status, std::uint64_t sequence) const;
+  int next_member() const { return index_ + 1 < shape_.size ? index_ + 1 : 0; }
+  // Writes the signature to this member's line of barrier `sequence`, and returns it.
+  std::uint64_t sign(const CollectiveSignature& mine, std::uint64_t sequence) const {
+    const std::uint64_t signature = mine.encode(sequence);
+    area_.line(index_, sequence).words[kSignatureWord].store(signature, std::memory_order_relaxed);
+    return signature;
+  }
+  // With that of `member` for the barrier just over.
+  Status compare_signature(std::uint64_t mine, int member) const {
+    const std::uint64_t other = word(member, kSignatureWord);
+    if (other == mine) [[likely]]
+      return Status::ok();
+    return explain_difference(mine, other, member);
+  }
   Status explain_difference(std::uint64_t mine, std::uint64_t other, int member) const;
 
   bool is_alive(int member) const { return is_alive_peer(peer_of(member)); }
   bool has_entered(int member, std::uint64_t sequence) const {
     return area_.line(member, sequence).sequence.load(std::memory_order_acquire) >= sequence;
+  }
+  // Waits until `member` has entered barrier `sequence`. lost() is the peer that the wait names if
+  // it cannot succeed, or -1.
+  template <typename Lost>
+  Status await_flag(const char* what, int member, std::uint64_t sequence, Lost lost) const {
+    const SyncLine& line = area_.line(member, sequence);
+    return wait_for(
+        world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
+        [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; },
+        Needs{lost, [&] { return peer_of(member); }});
   }
   // A gone peer without which barrier `sequence` cannot be, or -1. So a barrier is over for all the
   // living, or fails for all: a member that entered it and then died does not fail it.
@@ -218,6 +242,10 @@ class Team {
   int first_lost_of(int missing) const { return first_lost(world_, shape_, missing); }
   void publish(const std::uint64_t* words, int count, std::uint64_t sequence);
   void clear_words_of_earlier_barriers(int from, std::uint64_t sequence);
+  Status barrier_on_node(const char* what, std::uint64_t sequence) {
+    return uses_central_counter_ ? barrier_by_central_counter(what, sequence)
+                                 : barrier_by_all_to_all_flags(what, sequence);
+  }
   Status barrier_by_all_to_all_flags(const char* what, std::uint64_t sequence);
   Status barrier_by_central_counter(const char* what, std::uint64_t sequence);
   void release(std::uint64_t sequence);

@@ -90,19 +90,15 @@ Status Team::lead(const char* what, std::uint64_t sequence) {
 
 Status Team::gather_near(const char* what, std::uint64_t sequence) {
   for (const int member : nodes_->near())
-    MEMSPAN_PASS(wait_for(
-        world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
-        [&] { return has_entered(member, sequence); },
-        Needs{[&] {
-                int missing = missing_from_flags(sequence);
-                // A member of another node that is gone may have entered, but then the others of
-                // its node have not got past this barrier: it fails for all.
-                for (int other = 0; missing < 0 && other < size(); ++other)
-                  if (world_.waiting().is_gone(peer_of(other)) && !world_.is_near(peer_of(other)))
-                    missing = peer_of(other);
-                return first_lost_of(missing);
-              },
-              [&] { return peer_of(member); }}));
+    MEMSPAN_PASS(await_flag(what, member, sequence, [&] {
+      int missing = missing_from_flags(sequence);
+      // A member of another node that is gone may have entered, but then the others of its node
+      // have not got past this barrier: it fails for all.
+      for (int other = 0; missing < 0 && other < size(); ++other)
+        if (world_.waiting().is_gone(peer_of(other)) && !world_.is_near(peer_of(other)))
+          missing = peer_of(other);
+      return first_lost_of(missing);
+    }));
   return Status::ok();
 }
 
