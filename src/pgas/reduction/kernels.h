@@ -35,23 +35,19 @@ enum class ElementType : std::uint8_t {
   kLongDouble,
 };
 inline constexpr int kElementTypes = 17;
-enum class Operator : std::uint8_t { kSum, kProduct, kMin, kMax, kAnd, kOr, kXor, kAverage };
-inline constexpr int kOperators = 8;
 
 // The functions for reductions of one type by one operation. A value.
 struct ReductionKernel {
-  // into[i] = into[i] op from[i]. The arrays do not overlap. Null for the floating-point types of
-  // 16 and 8 bits, whose sums are only rounded when they are complete, and for the average.
-  using Accumulate = void (*)(void* into, const void* from, std::size_t count);
-  // Member after member, in one pass over the result, which may be one of the sources. Every source
-  // has `count` elements.
-  using Combine = void (*)(void* result, const void* const sources[], int members,
-                           std::size_t count);
   ElementType type;
   Operator op;
   std::size_t bytes;  // of one element
   Combine combine;    // null when the type has no such operation
-  Accumulate accumulate;
+
+  // into[i] = into[i] op from[i]. The arrays do not overlap.
+  void accumulate(void* into, const void* from, std::size_t count) const {
+    const void* const both[] = {into, from};
+    combine(into, both, 2, count);
+  }
 };
 
 // For numbers of memspan_type_t and memspan_op_t: the kernel for the named instruction set, which

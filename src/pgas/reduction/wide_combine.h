@@ -31,10 +31,26 @@ template <typename Stored, typename Vectors, typename Apply, typename Finish>
 
 // A vector of the result is stored when those of all sources have been loaded, one of which it may
 // be.
-template <typename Stored, typename Vectors, typename Apply, typename Finish>
-[[gnu::always_inline]] inline void combine_wide(void* result, const void* const sources[],
-                                                int members, std::size_t count, Apply apply,
-                                                Finish finish) {
+template <typename Stored, typename Vectors>
+template <Operator op>
+void WideKernels<Stored, Vectors>::combine(void* result, const void* const sources[], int members,
+                                           std::size_t count) {
+  const auto apply = [](auto a, auto b) {
+    if constexpr (op == Operator::kProduct)
+      return Vectors::multiply(a, b);
+    else if constexpr (op == Operator::kMin)
+      return Vectors::min(a, b);
+    else if constexpr (op == Operator::kMax)
+      return Vectors::max(a, b);
+    else
+      return Vectors::add(a, b);
+  };
+  const auto finish = [&](auto sum) {
+    if constexpr (op == Operator::kAverage)
+      return Vectors::divide(sum, static_cast<float>(members));
+    else
+      return sum;
+  };
   constexpr std::size_t kLanes = Vectors::kLanes;
   auto* const to = static_cast<Stored*>(result);
   const auto source = [&](int member) { return static_cast<const Stored*>(sources[member]); };
@@ -56,39 +72,8 @@ template <typename Stored, typename Vectors, typename Apply, typename Finish>
 }
 
 template <typename Stored, typename Vectors>
-void WideKernels<Stored, Vectors>::sum(void* result, const void* const sources[], int members,
-                                       std::size_t count) {
-  combine_wide<Stored, Vectors>(
-      result, sources, members, count, [](auto a, auto b) { return Vectors::add(a, b); },
-      [](auto sum) { return sum; });
-}
-template <typename Stored, typename Vectors>
-void WideKernels<Stored, Vectors>::product(void* result, const void* const sources[], int members,
-                                           std::size_t count) {
-  combine_wide<Stored, Vectors>(
-      result, sources, members, count, [](auto a, auto b) { return Vectors::multiply(a, b); },
-      [](auto sum) { return sum; });
-}
-template <typename Stored, typename Vectors>
-void WideKernels<Stored, Vectors>::min(void* result, const void* const sources[], int members,
-                                       std::size_t count) {
-  combine_wide<Stored, Vectors>(
-      result, sources, members, count, [](auto a, auto b) { return Vectors::min(a, b); },
-      [](auto sum) { return sum; });
-}
-template <typename Stored, typename Vectors>
-void WideKernels<Stored, Vectors>::max(void* result, const void* const sources[], int members,
-                                       std::size_t count) {
-  combine_wide<Stored, Vectors>(
-      result, sources, members, count, [](auto a, auto b) { return Vectors::max(a, b); },
-      [](auto sum) { return sum; });
-}
-template <typename Stored, typename Vectors>
-void WideKernels<Stored, Vectors>::average(void* result, const void* const sources[], int members,
-                                           std::size_t count) {
-  combine_wide<Stored, Vectors>(
-      result, sources, members, count, [](auto a, auto b) { return Vectors::add(a, b); },
-      [&](auto sum) { return Vectors::divide(sum, static_cast<float>(members)); });
-}
+const Combine WideKernels<Stored, Vectors>::kAll[] = {
+    combine<Operator::kSum>, combine<Operator::kProduct>, combine<Operator::kMin>,
+    combine<Operator::kMax>, combine<Operator::kAverage>};
 
 }  // namespace memspan::pgas
