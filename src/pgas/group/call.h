@@ -102,18 +102,6 @@ Status in_steps(ProcessGroup& group, const CallSignature& signature, std::size_t
       consume);
 }
 
-// Writes the parts of a call's result, which are `bytes` bytes together.
-class ResultWriter {
- public:
-  explicit ResultWriter(std::size_t bytes) : copy_(bytes, MeasuredCopy::Shape::kPieces) {}
-  void operator()(void* to, const void* from, std::size_t bytes) {
-    if (bytes != 0 && to != from) copy_(to, from, bytes);
-  }
-
- private:
-  MeasuredCopy copy_;
-};
-
 // How many pieces of `piece` bytes `bytes` are; at least one.
 inline std::size_t pieces_of(std::size_t bytes, std::size_t piece) {
   return bytes == 0 ? 1 : (bytes + piece - 1) / piece;
@@ -128,5 +116,50 @@ inline Piece piece_of(std::size_t bytes, std::size_t piece, std::size_t step) {
   const std::size_t begin = std::min(bytes, step * piece);
   return {begin, std::min(piece, bytes - begin)};
 }
+
+// As in_steps(), for signature.bytes in pieces of `most` bytes.
+template <typename Fill, typename Consume>
+Status in_pieces(ProcessGroup& group, const CallSignature& signature, std::size_t most, Fill fill,
+                 Consume consume) {
+  const auto piece = [&](std::size_t step) { return piece_of(signature.bytes, most, step); };
+  return in_steps(
+      group, signature, pieces_of(signature.bytes, most),
+      [&](std::size_t step) { fill(piece(step)); },
+      [&](std::size_t step) { consume(piece(step)); });
+}
+
+// A whole number of cache lines of the buffer for each member, behind the `first` bytes.
+inline Slots cut_buffer(const ProcessGroup& group, std::size_t first) {
+  return {first, (kPipelineBytes - first) / static_cast<std::size_t>(group.size()) / kCacheLine *
+                     kCacheLine};
+}
+
+// The i-th other member after this one, so that not all read the same first.
+inline int other(const ProcessGroup& group, int i) {
+  return (group.rank() + i) % group.size();
+}
+
+// Gives each other member its piece of the values for it.
+template <typename PieceFor>
+void give_pieces(ProcessGroup& group, const Slots& slots, const void* const values[],
+                 PieceFor piece_for) {
+  for (int i = 1; i < group.size(); ++i) {
+    const int member = other(group, i);
+    const Piece piece = piece_for(member);
+    group.give(slots, member, at(values[member], piece.begin), piece.bytes);
+  }
+}
+
+// Writes the parts of a call's result, which are `bytes` bytes together.
+class ResultWriter {
+ public:
+  explicit ResultWriter(std::size_t bytes) : copy_(bytes, MeasuredCopy::Shape::kPieces) {}
+  void operator()(void* to, const void* from, std::size_t bytes) {
+    if (bytes != 0 && to != from) copy_(to, from, bytes);
+  }
+
+ private:
+  MeasuredCopy copy_;
+};
 
 }  // namespace memspan::pgas

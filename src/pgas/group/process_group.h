@@ -134,16 +134,14 @@ class ProcessGroup {
   }
   // Puts bytes to that place of my_buffer().
   void give_all(std::size_t offset, const void* from, std::size_t bytes) {
-    stage_.write(my_buffer() + offset, from, bytes);
-    share(offset, bytes);
+    std::byte* const to = my_buffer() + offset;
+    stage_.write(to, from, bytes);
+    share(offset, to, bytes);
   }
-  // Shares these bytes of my_buffer() with other nodes.
-  void share(std::size_t offset, std::size_t bytes) {
-    if (has_far_) share_with_nodes(offset, my_buffer() + offset, bytes);
-  }
-  // As share(), for bytes elsewhere: if has_near() is false, no member reads my_buffer().
-  void share_from(std::size_t offset, const std::byte* from, std::size_t bytes) {
-    share_with_nodes(offset, from, bytes);
+  // Shares bytes at that offset of my_buffer() with other nodes. They may be elsewhere: if
+  // has_near() is false, no member reads my_buffer().
+  void share(std::size_t offset, const std::byte* from, std::size_t bytes) {
+    if (has_far_) share_with_nodes(offset, from, bytes);
   }
   // Whether another member is on this node.
   bool has_near() const { return !has_far_ || team_->nodes()->near().size() > 1; }
@@ -151,10 +149,8 @@ class ProcessGroup {
   // Writes data that one other member reads after the next barrier to its slot of this process's
   // buffer. For a member on another node the data is taken straight from `from`.
   void give(const Slots& slots, int member, const std::byte* from, std::size_t bytes) {
-    if (!is_near(member))
-      put_to_node(world_->nodes().node_of(member), slots.offset_of(member), from, bytes);
-    else
-      stage_.write(slot(slots, rank(), member, team_->sequence() + 1), from, bytes);
+    give_at(slots.offset_of(member), slot(slots, rank(), member, team_->sequence() + 1), member,
+            from, bytes);
   }
   // The data that `member` gave this one for the last barrier.
   const std::byte* given(const Slots& slots, int member) const {
@@ -163,13 +159,10 @@ class ProcessGroup {
   }
   // Puts bytes to the beginning of my_buffer() for only one other member.
   void give_buffer(int member, const std::byte* from, std::size_t bytes) {
-    if (!is_near(member))
-      put_to_node(world_->nodes().node_of(member), 0, from, bytes);
-    else
-      stage_.write(my_buffer(), from, bytes);
+    give_at(0, my_buffer(), member, from, bytes);
   }
   // A member's own slot, which all others read: this process's for its next barrier, and a member's
-  // for the last one. share() of slots.offset_of(rank()) shares its bytes.
+  // for the last one. share() at slots.offset_of(rank()) shares its bytes.
   std::byte* my_slot(const Slots& slots) const {
     return slot(slots, rank(), rank(), team_->sequence() + 1);
   }
@@ -242,6 +235,14 @@ class ProcessGroup {
     return copy_of_buffer(member, team_->sequence(), node_leader());
   }
   int node_leader() const { return world_->nodes().leader_of(world_->nodes().node_of(rank())); }
+  // To `near`, or to the copy of my_buffer() on the member's node.
+  void give_at(std::size_t offset, std::byte* near, int member, const std::byte* from,
+               std::size_t bytes) {
+    if (is_near(member))
+      stage_.write(near, from, bytes);
+    else
+      put_to_node(world_->nodes().node_of(member), offset, from, bytes);
+  }
   void share_with_nodes(std::size_t offset, const std::byte* from, std::size_t bytes);
   void put_to_node(int node, std::size_t offset, const std::byte* from, std::size_t bytes);
   Status complete_puts();
