@@ -67,10 +67,6 @@ Status barrier(Team& team, const char* what) {
   return team.barrier(what);
 }
 
-Status sync(Team& team, const char* what) {
-  return team.barrier(what);
-}
-
 Status broadcast(Team& team, const char* what, void* dest, const void* source, std::size_t bytes,
                  int root, RootsDest roots_dest) {
   const RouteTable& table = routes_for(team, dest, source);
@@ -137,9 +133,9 @@ Status alltoalls(Team& team, const char* what, void* dest, const void* source,
   const Strides strides{dest_stride, source_stride, 1, count};
   for (int i = 0; i < team.size() && count != 0; ++i) {
     const int member = member_after(team, i);
-    MEMSPAN_PASS(put_strided(table, table.route_of(to, team.peer_of(member)), to,
-                             at(source, block_of(member, count) * source_stride * element), strides,
-                             element_bytes));
+    MEMSPAN_PASS(move_strided(MoveDirection::kPut, table, table.route_of(to, team.peer_of(member)),
+                              to, at(source, block_of(member, count) * source_stride * element),
+                              strides, element_bytes));
   }
   MEMSPAN_PASS(complete_pushes(table));
   return team.barrier_checked(what, {CollectiveKind::kAlltoalls, count * element_bytes});
