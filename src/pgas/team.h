@@ -242,16 +242,11 @@ class Team {
   int first_lost_of(int missing) const { return first_lost(world_, shape_, missing); }
   void publish(const std::uint64_t* words, int count, std::uint64_t sequence);
   void clear_words_of_earlier_barriers(int from, std::uint64_t sequence);
-  Status barrier_on_node(const char* what, std::uint64_t sequence) {
-    return uses_central_counter_ ? barrier_by_central_counter(what, sequence)
-                                 : barrier_by_all_to_all_flags(what, sequence);
-  }
   Status barrier_by_all_to_all_flags(const char* what, std::uint64_t sequence);
   Status barrier_by_central_counter(const char* what, std::uint64_t sequence);
   void release(std::uint64_t sequence);
 
-  // For a team that is local or on several nodes.
-  Status uncommon_barrier(const char* what, const std::uint64_t* words, int count);
+  // For a team on several nodes.
   Status barrier_among_nodes(const char* what, std::uint64_t sequence);
   Status follow_leader(const char* what, std::uint64_t sequence);
   Status lead(const char* what, std::uint64_t sequence);
@@ -264,7 +259,10 @@ class Team {
   std::size_t eager_bytes_used(int member, std::uint64_t sequence) const;
   Status failure_of_leader() const;
 
-  bool is_alive_peer(int peer) const;
+  // By its number among the deaths, which is set after the count of all and implies it.
+  bool is_alive_peer(int peer) const {
+    return world_.segment().peer(peer).death.load(std::memory_order_acquire) == 0;
+  }
   // The contents of a proposal of a team of the living, before its area.
   struct Living;
   // This team and the teams of the living that could not meet, in which others may have succeeded.

@@ -31,12 +31,17 @@ Status Team::barrier(const char* what, const std::uint64_t* words, int count) {
   if (!broken_.is_ok()) [[unlikely]]
     return broken_;
   if (is_uncommon_) [[unlikely]]
-    return uncommon_barrier(what, words, count);
+    MEMSPAN_PASS(prepare(what));
   MEMSPAN_PASS(await_turn(what, area_.turns()));
   const std::uint64_t sequence = sequence_ + 1;
+  const bool is_far = is_uncommon_ && nodes_ != nullptr;
+  if (is_far) [[unlikely]]
+    clear_words_of_earlier_barriers(count, sequence);
   publish(words, count, sequence);
   if (shape_.size > 1) {
-    Status status = barrier_on_node(what, sequence);
+    Status status = is_far                  ? barrier_among_nodes(what, sequence)
+                    : uses_central_counter_ ? barrier_by_central_counter(what, sequence)
+                                            : barrier_by_all_to_all_flags(what, sequence);
     if (!status.is_ok()) return broken_ = explain(status, sequence);
   }
   sequence_ = sequence;
@@ -54,21 +59,6 @@ void Team::clear_words_of_earlier_barriers(int from, std::uint64_t sequence) {
     if (i == kSignatureWord && CollectiveSignature::is_of_barrier(word, sequence)) continue;
     mine.words[i].store(0, std::memory_order_relaxed);
   }
-}
-
-Status Team::uncommon_barrier(const char* what, const std::uint64_t* words, int count) {
-  MEMSPAN_PASS(prepare(what));
-  const std::uint64_t sequence = sequence_ + 1;
-  if (nodes_) clear_words_of_earlier_barriers(count, sequence);
-  publish(words, count, sequence);
-  Status status;
-  if (nodes_)
-    status = barrier_among_nodes(what, sequence);
-  else if (shape_.size > 1)
-    status = barrier_on_node(what, sequence);
-  if (!status.is_ok()) return broken_ = explain(status, sequence);
-  sequence_ = entered_ = sequence;
-  return Status::ok();
 }
 
 Status Team::barrier_checked(const char* what, const CollectiveSignature& mine,

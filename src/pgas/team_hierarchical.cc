@@ -140,11 +140,9 @@ LeaderExchange::Block Team::lines_of_node(std::uint64_t sequence) const {
     }
     at_last = block.size();
     last = head;
-    block.resize(at_last + sizeof head + head.eager_bytes);
-    std::memcpy(block.data() + at_last, &head, sizeof head);
-    if (head.eager_bytes != 0)
-      std::memcpy(block.data() + at_last + sizeof head, area_.eager_buffer(member, sequence),
-                  head.eager_bytes);
+    LeaderExchange::append(block, head);
+    const std::byte* const eager = area_.eager_buffer(member, sequence);
+    block.insert(block.end(), eager, eager + head.eager_bytes);
   }
   return block;
 }
@@ -154,10 +152,8 @@ Status Team::take_lines(int node, std::span<const std::byte> block, std::uint64_
   LineHead head{};
   for (const int member : nodes_->members(node)) {
     if (head.members == 0) {
-      if (block.size() < sizeof head) return malformed();
-      std::memcpy(&head, block.data(), sizeof head);
-      block = block.subspan(sizeof head);
-      if (head.members == 0 || head.eager_bytes > std::min(block.size(), eager_bytes()) ||
+      if (!LeaderExchange::read(block, head) || head.members == 0 ||
+          head.eager_bytes > std::min(block.size(), eager_bytes()) ||
           (head.eager_bytes != 0 && head.members != 1))
         return malformed();
     }

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-
 namespace memspan {
 namespace {
 
@@ -21,20 +19,6 @@ struct BlockHead {
   std::uint32_t nodes = 0;
   std::uint64_t bytes = 0;
 };
-
-template <typename T>
-void append(LeaderExchange::Block& to, const T& value) {
-  const auto* from = reinterpret_cast<const std::byte*>(&value);
-  to.insert(to.end(), from, from + sizeof value);
-}
-
-template <typename T>
-bool read(std::span<const std::byte>& from, T& value) {
-  if (from.size() < sizeof value) return false;
-  std::memcpy(&value, from.data(), sizeof value);
-  from = from.subspan(sizeof value);
-  return true;
-}
 
 Status bad_message(int peer) {
   return {Code::kInternal, fmt::format("PE {} sent a malformed message of a barrier", peer)};
@@ -56,11 +40,9 @@ Status failure_of(World& world, const MessageHead& head) {
 }
 
 // One exchange, as this leader sees it. Nodes are counted from its own: 1 is the next one.
-class LeaderRound {
+class LeaderRound : private LeaderExchange {
  public:
-  using Block = LeaderExchange::Block;
-  using Take = std::function<Status(int node, std::span<const std::byte>)>;
-  LeaderRound(const LeaderExchange::Place& place, const Block& mine, const Take& take)
+  LeaderRound(const Place& place, const Block& mine, const Take& take)
       : place_(place),
         world_(place.world),
         nodes_(place.nodes),
@@ -157,17 +139,15 @@ class LeaderRound {
 
   // Takes what has come of `from`, and leaves the rest there.
   Status poll(std::vector<int>& from) {
-    for (std::size_t i = 0; i < from.size();) {
-      const int peer = leader_of(from[i]);
+    Status taken;
+    std::erase_if(from, [&](int node) {
+      if (!taken.is_ok()) return false;
+      const int peer = leader_of(node);
       const auto message = world_.messages().poll(peer, place_.key);
-      if (!message) {
-        ++i;
-        continue;
-      }
-      from.erase(from.begin() + static_cast<std::ptrdiff_t>(i));
-      MEMSPAN_PASS(take_message(peer, *message));
-    }
-    return Status::ok();
+      if (message) taken = take_message(peer, *message);
+      return message.has_value();
+    });
+    return taken;
   }
 
   // Waits for a message of each of these nodes, in the order in which they come.
@@ -181,15 +161,12 @@ class LeaderRound {
                       return from.empty() || !taken.is_ok();
                     },
                     Needs{[&] { return first_lost(world_, place_.shape, missing(from)); },
-                          [&] {
-                            return from.empty() ? -1
-                                                : place_.shape.peer_of(nodes_.leader(from.front()));
-                          }}),
+                          [&] { return from.empty() ? -1 : leader_of(from.front()); }}),
                 "waiting for another node");
     return taken;
   }
 
-  const LeaderExchange::Place& place_;
+  const Place& place_;
   World& world_;
   const TeamNodes& nodes_;
   const int count_;
@@ -235,9 +212,7 @@ int first_lost(const World& world, const TeamShape& shape, int missing) {
   return first;
 }
 
-Status LeaderExchange::run(
-    const Place& place, const Block& mine,
-    const std::function<Status(int node, std::span<const std::byte>)>& take) {
+Status LeaderExchange::run(const Place& place, const Block& mine, const Take& take) {
   return LeaderRound(place, mine, take).run();
 }
 

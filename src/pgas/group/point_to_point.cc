@@ -50,13 +50,13 @@ struct PointToPoint::Ring {
     const std::uint64_t position = written->load(std::memory_order_relaxed);
     const std::size_t at = position % kBytes;
     const std::size_t first = std::min(bytes, kBytes - at);
+    const auto* const rest = static_cast<const std::byte*>(from) + first;
     if (far != nullptr) {
-      if (bytes > first) put(data, static_cast<const std::byte*>(from) + first, bytes - first);
+      if (bytes > first) put(data, rest, bytes - first);
       put_position(position + advance, data + at, from, first);
     } else {
-      if (first != 0) std::memcpy(data + at, from, first);
-      if (bytes > first)
-        std::memcpy(data, static_cast<const std::byte*>(from) + first, bytes - first);
+      std::memcpy(data + at, from, first);
+      if (bytes > first) std::memcpy(data, rest, bytes - first);
     }
     written->store(position + advance, std::memory_order_release);
   }
@@ -134,8 +134,8 @@ Status PointToPoint::test(const std::shared_ptr<Message>& message) {
   // Before the look at what has come: a member that is gone sends nothing more.
   const int lost = lost_for(*message);
   MutexLock lock(mutex_);
-  if (message->state == Message::State::kPending) progress();
-  if (message->state != Message::State::kPending) return message->status;
+  if (message->is_pending) progress();
+  if (!message->is_pending) return message->status;
   if (lost >= 0) return lost_peer(group_.world().waiting(), lost);
   return {Code::kUnavailable, "pending"};
 }
@@ -188,7 +188,7 @@ int PointToPoint::sender_of(const std::shared_ptr<Message>& message) {
 
 void PointToPoint::forget(const std::shared_ptr<Message>& message) {
   MutexLock lock(mutex_);
-  if (message->state != Message::State::kPending) return;
+  if (!message->is_pending) return;
   if (message->kind == Message::Kind::kReceive) {
     receives_.remove(message);
     message->memory = nullptr;  // one that is coming goes nowhere
@@ -237,7 +237,7 @@ bool PointToPoint::push(int member) {
       has_moved = true;
     }
     if (now < left) break;
-    message.state = Message::State::kDone;
+    message.is_pending = false;
     sends.pop_front();
   }
   if (has_moved) group_.world().route(member).notify_sync();
@@ -344,17 +344,17 @@ void PointToPoint::deliver(Unexpected& unexpected, int member) {
 
 bool PointToPoint::check_size(Message& message, const Header& header, int member) {
   if (message.bytes == header.bytes) return true;
-  message.sender = member;
-  message.status = Status(Code::kInvalidArgument,
-                          fmt::format("member {} sent {} bytes with tag {}, and {} were asked for",
-                                      member, header.bytes, header.tag, message.bytes));
-  message.state = Message::State::kFailed;
+  finish(message, member,
+         {Code::kInvalidArgument,
+          fmt::format("member {} sent {} bytes with tag {}, and {} were asked for", member,
+                      header.bytes, header.tag, message.bytes)});
   return false;
 }
 
-void PointToPoint::finish(Message& message, int member) {
+void PointToPoint::finish(Message& message, int member, Status status) {
   message.sender = member;
-  message.state = Message::State::kDone;
+  message.status = std::move(status);
+  message.is_pending = false;
 }
 
 }  // namespace memspan::pgas

@@ -23,14 +23,13 @@ inline constexpr int kAnybody = -1;
 // A message that is sent or received. The mutex of its PointToPoint guards the fields that change.
 struct Message {
   enum class Kind { kSend, kReceive };
-  enum class State { kPending, kDone, kFailed };
   Kind kind;
   int member;  // the other end; kAnybody for a receive from any member
   std::int64_t tag;
   std::byte* memory;
   std::size_t bytes;
-  State state = State::kPending;
-  Status status = {};                // of a failed one
+  bool is_pending = true;
+  Status status = {};                // of one that is not pending
   int sender = -1;                   // of one that was received
   std::size_t moved = 0;             // of a send: bytes of header and data
   std::vector<std::byte> kept = {};  // what a forgotten send still has to send
@@ -97,7 +96,7 @@ class PointToPoint {
   bool match_unexpected(const std::shared_ptr<Message>& message) MEMSPAN_REQUIRES(mutex_);
   void deliver(Unexpected& unexpected, int member) MEMSPAN_REQUIRES(mutex_);
   static bool check_size(Message& message, const Header& header, int member);
-  static void finish(Message& message, int member);
+  static void finish(Message& message, int member, Status status = Status::ok());
 
   ProcessGroup& group_;
   Mutex mutex_;
