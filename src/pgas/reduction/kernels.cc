@@ -235,20 +235,15 @@ bool has_f16c() {
 }
 #endif
 
-// Zen 4 does an instruction of 512 bits in two halves, and converts float16 more slowly so.
-bool halves_are_slow_in_512_bits() {
-#ifdef __x86_64__
-  static const bool kIsZen4 = __builtin_cpu_is("amdfam19h");
-  return kIsZen4;
-#else
-  return false;
-#endif
-}
-Instructions quickest_instructions(ElementType type) {
+Instructions quickest_instructions([[maybe_unused]] ElementType type) {
   const Instructions best = best_instructions();
-  const bool use_avx2 =
-      type == ElementType::kFloat16 && best > Instructions::kAvx2 && halves_are_slow_in_512_bits();
-  return use_avx2 ? Instructions::kAvx2 : best;
+#ifdef __x86_64__
+  // Zen 4 does an instruction of 512 bits in two halves, and converts float16 more slowly so.
+  static const bool kIsZen4 = __builtin_cpu_is("amdfam19h");
+  if (kIsZen4 && type == ElementType::kFloat16 && best > Instructions::kAvx2)
+    return Instructions::kAvx2;
+#endif
+  return best;
 }
 
 }  // namespace
@@ -268,12 +263,8 @@ Instructions best_instructions() {
 #endif
 }
 
-Result<ReductionKernel> reduction_kernel(int type, int op) {
-  // For a type that does not exist, the answer of any set will do.
-  return reduction_kernel(type, op, quickest_instructions(static_cast<ElementType>(type)));
-}
-
-Result<ReductionKernel> reduction_kernel(int type, int op, Instructions instructions) {
+Result<ReductionKernel> reduction_kernel(int type, int op,
+                                         std::optional<Instructions> instructions) {
   if (type < 0 || type >= kNumberedTypes)
     return Status(Code::kInvalidArgument,
                   fmt::format("the type is {}, allowed are 0 to {}", type, kNumberedTypes - 1));
@@ -288,13 +279,11 @@ Result<ReductionKernel> reduction_kernel(int type, int op, Instructions instruct
   return kernel;
 }
 
-const ReductionKernel& reduction_kernel(ElementType type, Operator op) {
-  return reduction_kernel(type, op, quickest_instructions(type));
-}
-
-const ReductionKernel& reduction_kernel(ElementType type, Operator op, Instructions instructions) {
+const ReductionKernel& reduction_kernel(ElementType type, Operator op,
+                                        std::optional<Instructions> instructions) {
+  const Instructions set = instructions ? *instructions : quickest_instructions(type);
   return kTable[static_cast<std::size_t>(type)]
-      .operators[static_cast<std::size_t>(instructions)][static_cast<std::size_t>(op)];
+      .operators[static_cast<std::size_t>(set)][static_cast<std::size_t>(op)];
 }
 
 }  // namespace memspan::pgas

@@ -7,6 +7,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "core/status.h"
@@ -53,8 +54,8 @@ struct ReductionKernel {
 // For numbers of memspan_type_t and memspan_op_t: the kernel for the named instruction set, which
 // the processor must have, or for the fastest one that it has. kInvalidArgument: they name no type
 // or operation, or the type does not have the operation.
-Result<ReductionKernel> reduction_kernel(int type, int op);
-Result<ReductionKernel> reduction_kernel(int type, int op, Instructions instructions);
+Result<ReductionKernel> reduction_kernel(int type, int op,
+                                         std::optional<Instructions> instructions = {});
 
 // The element type of a C type by its kind and size.
 template <typename T>
@@ -73,8 +74,8 @@ constexpr ElementType element_type_of() {
 }
 
 // For a type and an operation that exist, known at compile time.
-const ReductionKernel& reduction_kernel(ElementType type, Operator op);
-const ReductionKernel& reduction_kernel(ElementType type, Operator op, Instructions instructions);
+const ReductionKernel& reduction_kernel(ElementType type, Operator op,
+                                        std::optional<Instructions> instructions = {});
 template <typename T, Operator op>
 const ReductionKernel& reduction_kernel() {
   return reduction_kernel(element_type_of<T>(), op);
