@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of wide_kernels.h over any vectors: `Vectors` has a type Floats for kLanes floats, in
-// whatever order, and load(), store(), add() and so on, all inlined.
+// The loops of wide_kernels.h over the vectors of wide_types.h.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "pgas/reduction/wide_kernels.h"
+#include "pgas/reduction/wide_types.h"
 
 namespace memspan::pgas {
 
@@ -31,10 +30,11 @@ template <typename Stored, typename Vectors, typename Apply, typename Finish>
 
 // A vector of the result is stored when those of all sources have been loaded, one of which it may
 // be.
-template <typename Stored, typename Vectors>
+template <typename Stored, typename Set>
 template <Operator op>
-void WideKernels<Stored, Vectors>::combine(void* result, const void* const sources[], int members,
-                                           std::size_t count) {
+void WideKernels<Stored, Set>::combine(void* result, const void* const sources[], int members,
+                                       std::size_t count) {
+  using Vectors = WideTypes<Set>;
   const auto apply = [](auto a, auto b) {
     if constexpr (op == Operator::kProduct)
       return Vectors::multiply(a, b);
@@ -71,8 +71,8 @@ void WideKernels<Stored, Vectors>::combine(void* result, const void* const sourc
   if (i < count) combine_rest<Stored, Vectors>(to, sources, members, i, count - i, apply, finish);
 }
 
-template <typename Stored, typename Vectors>
-const Combine WideKernels<Stored, Vectors>::kAll[] = {
+template <typename Stored, typename Set>
+const Combine WideKernels<Stored, Set>::kAll[] = {
     combine<Operator::kSum>, combine<Operator::kProduct>, combine<Operator::kMin>,
     combine<Operator::kMax>, combine<Operator::kAverage>};
 

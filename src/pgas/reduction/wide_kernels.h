@@ -36,8 +36,8 @@ struct Avx2;
 template <Instructions kSet>
 struct Avx512;
 
-// Instantiated in the file of `Vectors`.
-template <typename Stored, typename Vectors>
+// Instantiated in the file of the instruction set.
+template <typename Stored, typename Set>
 struct WideKernels {
   template <Operator op>
   static void combine(void* result, const void* const sources[], int members, std::size_t count);
