@@ -109,18 +109,12 @@ std::size_t Team::eager_bytes_used(int member, std::uint64_t sequence) const {
       area_.line(member, sequence).words[kSignatureWord].load(std::memory_order_relaxed);
   const auto bytes = static_cast<std::size_t>(signature & 0xff'ffff'ffff);
   if (!CollectiveSignature::is_of_barrier(signature, sequence) || bytes > eager_bytes()) return 0;
-  switch (static_cast<CollectiveKind>(signature >> 60)) {
-    case CollectiveKind::kBroadcast:
-      return static_cast<int>(signature >> 40 & 0x3fff) == member ? bytes : 0;
-    case CollectiveKind::kCollect:
-    case CollectiveKind::kReduce:
-    case CollectiveKind::kScan:
-      return bytes;
-    case CollectiveKind::kAlltoall:
-    case CollectiveKind::kAlltoalls:
-      break;
-  }
-  return 0;
+  const auto kind = static_cast<CollectiveKind>(signature >> 60);
+  const bool is_read =
+      kind == CollectiveKind::kBroadcast
+          ? static_cast<int>(signature >> 40 & 0x3fff) == member
+          : kind != CollectiveKind::kAlltoall && kind != CollectiveKind::kAlltoalls;
+  return is_read ? bytes : 0;
 }
 
 LeaderExchange::Block Team::lines_of_node(std::uint64_t sequence) const {

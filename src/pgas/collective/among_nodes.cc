@@ -22,13 +22,13 @@ class NodePeers {
   int count() const { return static_cast<int>(members_.size()); }
   int mine() const { return team_.nodes()->mine(); }
 
-  // Reports that earlier puts to `node` have arrived.
-  Status signal(int node, int step) const { return send(node, step, nullptr, 0); }
+  // Puts bytes to `node`, whose wait() for the step ends when they have arrived.
+  Status put(int node, int step, std::byte* dest, const void* source, std::size_t bytes) const {
+    MEMSPAN_PASS(push(team_, team_.world().routes(), members_[node], dest, source, bytes));
+    return send(node, step, nullptr, 0);
+  }
   Status wait(int node, int step) const {
     return receive(node, step, [](std::span<std::byte>, std::size_t) {});
-  }
-  Status put(int node, std::byte* dest, const void* source, std::size_t bytes) const {
-    return push(team_, team_.world().routes(), members_[node], dest, source, bytes);
   }
 
   // Bytes by messages, for a receiver that has no place of its own for them.
@@ -149,8 +149,7 @@ class LeaderReduction {
     // The next node needs nothing of its own copy of these chunks any more.
     for (int i = 0; i < count - 1; ++i) {
       const auto [from, now] = chunk(mine + 1 - i);
-      MEMSPAN_PASS(peers_.put(next, data_ + from, data_ + from, now));
-      MEMSPAN_PASS(peers_.signal(next, count + i));
+      MEMSPAN_PASS(peers_.put(next, count + i, data_ + from, data_ + from, now));
       MEMSPAN_PASS(peers_.wait(previous, count + i));
     }
     return Status::ok();
@@ -209,8 +208,7 @@ Status broadcast_among_nodes(Team& team, const char* what, void* dest, const voi
     for (distance /= 2; distance > 0; distance /= 2) {
       if (place + distance >= count) continue;
       MEMSPAN_PASS(
-          peers.put(node_at(place + distance), static_cast<std::byte*>(dest), data, bytes));
-      MEMSPAN_PASS(peers.signal(node_at(place + distance), 0));
+          peers.put(node_at(place + distance), 0, static_cast<std::byte*>(dest), data, bytes));
     }
     MEMSPAN_PASS(complete_pushes(team.world().routes()));
   }

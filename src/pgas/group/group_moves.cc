@@ -20,25 +20,19 @@ const std::uint64_t* sizes_of(const ProcessGroup& group, int member) {
   return reinterpret_cast<const std::uint64_t*>(group.buffer_of(member));
 }
 
-// All look at all pairs, so that all know.
-Status check_sizes(const ProcessGroup& group) {
+// The most bytes that a member has for another one. All look at all pairs, so that all know.
+Result<std::size_t> agree_on_sizes(const ProcessGroup& group) {
+  std::uint64_t most = 0;
   for (int from = 0; from < group.size(); ++from)
     for (int to = 0; to < group.size(); ++to) {
       const std::uint64_t has = sizes_of(group, from)[to];
       const std::uint64_t wants = sizes_of(group, to)[group.size() + from];
       if (has != wants)
-        return {Code::kInvalidArgument,
-                fmt::format("member {} has {} bytes for member {}, which wants {}", from, has, to,
-                            wants)};
+        return Status(Code::kInvalidArgument,
+                      fmt::format("member {} has {} bytes for member {}, which wants {}", from, has,
+                                  to, wants));
+      if (from != to) most = std::max(most, has);
     }
-  return Status::ok();
-}
-
-std::size_t largest(const ProcessGroup& group) {
-  std::uint64_t most = 0;
-  for (int from = 0; from < group.size(); ++from)
-    for (int to = 0; to < group.size(); ++to)
-      if (from != to) most = std::max(most, sizes_of(group, from)[to]);
   return most;
 }
 
@@ -151,8 +145,8 @@ Status group_all_to_all(ProcessGroup& group, void* const results[],
     }
   };
   const auto agree = [&]() -> Result<std::size_t> {
-    MEMSPAN_PASS(check_sizes(group));
-    return pieces_of(largest(group), slots.bytes);
+    MEMSPAN_PASS_ASSIGN(const std::size_t most, agree_on_sizes(group));
+    return pieces_of(most, slots.bytes);
   };
   const std::size_t bytes =
       std::accumulate(value_bytes, value_bytes + group.size(), std::size_t{0});
