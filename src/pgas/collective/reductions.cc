@@ -5,9 +5,9 @@
 // buffers (each member combines all copies), and by slices (each member combines one slice of all
 // sources and pushes the result to all).
 //
-// A scan goes two ways: in pieces through the eager buffers or the flags, one barrier each; or,
-// when the sources are large and no member overwrites its own, by reading the sources of all
-// members before.
+// A scan goes two ways: through the flags or the eager buffers; or, when the sources are large, by
+// reading those of all members before, piece by piece. If a member overwrites its own source, the
+// pieces are combined in buffers, with a barrier for each.
 //
 // If dest or source is memory of a device, the device does the puts and gets, and the host combines
 // in buffers.
@@ -16,6 +16,29 @@
 
 namespace memspan::pgas {
 namespace {
+
+// The bytes that the words of a flag carry beside the signature.
+constexpr std::size_t kFlagBytes = kSignatureWord * sizeof(std::uint64_t);
+// A piece that stays in the first-level cache.
+constexpr std::size_t kPieceBytes = 16 << 10;
+
+// Memory of this process for a piece of the result and a copy of one member's: in the first-level
+// cache, or large if each copy is an operation of a device.
+class PieceBuffers {
+ public:
+  explicit PieceBuffers(const PrefixReduction& all)
+      : large_(all.table.device == nullptr ? 0 : 2 * kDevicePieceBytes),
+        piece_(all.whole_elements(large_.empty() ? kPieceBytes : kDevicePieceBytes)) {}
+  std::size_t piece() const { return piece_; }  // in bytes
+  std::byte* sum() { return large_.empty() ? small_ : large_.data(); }
+  std::byte* copy() { return sum() + piece_; }
+
+ private:
+  static constexpr std::size_t kDevicePieceBytes = std::size_t{2} << 20;
+  alignas(kCacheLine) std::byte small_[2 * kPieceBytes];
+  std::vector<std::byte> large_;
+  std::size_t piece_;
+};
 
 // copy_of(member) is where that member's elements can be read until it is called again.
 template <typename CopyOf>
@@ -29,55 +52,11 @@ void combine(const PrefixReduction& prefix, void* dest, std::size_t bytes, CopyO
     prefix.kernel.accumulate(dest, copy_of(member), bytes / prefix.kernel.bytes);
 }
 
-Status reduce_by_slices(const PrefixReduction& all, std::byte* dest, const std::byte* source,
-                        std::size_t bytes) {
-  MEMSPAN_PASS(all.team.barrier_checked(all.what, {all.kind, bytes}));
-  if (goes_among_nodes(all.team, all.table)) return reduce_among_nodes(all, dest, source, bytes);
-  MEMSPAN_TRY(reduce_slice(all, all.team.index(), dest, source, bytes), "reduction");
-  MEMSPAN_PASS(complete_pushes(all.table));
-  return all.team.barrier(all.what);
+// One barrier for what a flag or an eager buffer holds, after which all have read `source`, which
+// may be `dest`.
+bool is_small(const PrefixReduction& prefix, std::size_t bytes) {
+  return prefix.table.device == nullptr && bytes <= std::max(kFlagBytes, prefix.team.eager_bytes());
 }
-
-// Each piece is read from all sources before a member writes it to dest.
-Status scan_in_pieces(const PrefixReduction& prefix, std::byte* dest, const std::byte* source,
-                      std::size_t bytes) {
-  const std::size_t piece = prefix.whole_elements(std::max(kFlagBytes, prefix.team.eager_bytes()));
-  for (std::size_t done = 0; done < bytes; done += piece) {
-    const std::size_t now = std::min(piece, bytes - done);
-    const auto combine = now <= kFlagBytes ? reduce_in_flags : reduce_eagerly;
-    MEMSPAN_PASS(combine(prefix, dest + done, source + done, now));
-  }
-  return Status::ok();
-}
-
-// Piece by piece, so that the sum stays in a cache while the sources stream by.
-Status scan_by_reading(const PrefixReduction& prefix, std::byte* dest, const std::byte* source,
-                       std::size_t bytes) {
-  alignas(kCacheLine) std::byte copy[kPieceBytes];
-  const std::size_t piece = prefix.whole_elements(kPieceBytes);
-  for (std::size_t done = 0; done < bytes; done += piece)
-    MEMSPAN_TRY(
-        reduce_sources(prefix, dest + done, source + done, std::min(piece, bytes - done), copy),
-        "scan");
-  return prefix.team.barrier(prefix.what);
-}
-
-// dest may be source, so no member writes a piece before all have read it.
-Status scan_on_device(const PrefixReduction& prefix, std::byte* dest, const std::byte* source,
-                      std::size_t bytes) {
-  MEMSPAN_PASS(prefix.team.barrier_checked(prefix.what, {prefix.kind, bytes}));
-  PieceBuffers buffers(prefix);
-  for (std::size_t done = 0; done < bytes; done += buffers.piece()) {
-    const std::size_t now = std::min(buffers.piece(), bytes - done);
-    MEMSPAN_TRY(reduce_sources(prefix, buffers.sum(), source + done, now, buffers.copy()), "scan");
-    MEMSPAN_PASS(prefix.team.barrier(prefix.what));
-    MEMSPAN_PASS(
-        push(prefix.team, prefix.table, prefix.team.index(), dest + done, buffers.sum(), now));
-  }
-  return prefix.team.barrier(prefix.what);
-}
-
-}  // namespace
 
 Status reduce_in_flags(const PrefixReduction& prefix, void* dest, const void* source,
                        std::size_t bytes) {
@@ -105,6 +84,14 @@ Status reduce_eagerly(const PrefixReduction& prefix, void* dest, const void* sou
   return Status::ok();
 }
 
+Status reduce_small(const PrefixReduction& prefix, void* dest, const void* source,
+                    std::size_t bytes) {
+  const auto reduce_by = bytes <= kFlagBytes ? reduce_in_flags : reduce_eagerly;
+  return reduce_by(prefix, dest, source, bytes);
+}
+
+// Not collective: reads the members' `source`, which must not change in the call, if needed by
+// `copy`, which has as many bytes. `dest` is not `source`.
 Status reduce_sources(const PrefixReduction& prefix, void* dest, const void* source,
                       std::size_t bytes, std::byte* copy) {
   const SymmetricRegion& region = prefix.table.region_of(source);
@@ -118,6 +105,8 @@ Status reduce_sources(const PrefixReduction& prefix, void* dest, const void* sou
   });
   return status;
 }
+
+}  // namespace
 
 Status reduce_slice(const PrefixReduction& all, int index, std::byte* dest, const std::byte* source,
                     std::size_t bytes) {
@@ -142,12 +131,14 @@ Status reduce(Team& team, const char* what, void* dest, const void* source, std:
   const RouteTable& table = routes_for(team, dest, source);
   const PrefixReduction all{team, what, kernel, CollectiveKind::kReduce, table, team.size()};
   const std::size_t bytes = count * kernel.bytes;
-  if (table.device == nullptr) [[likely]] {
-    if (bytes <= kFlagBytes) return reduce_in_flags(all, dest, source, bytes);
-    if (bytes <= team.eager_bytes()) return reduce_eagerly(all, dest, source, bytes);
-  }
-  return reduce_by_slices(all, static_cast<std::byte*>(dest), static_cast<const std::byte*>(source),
-                          bytes);
+  if (is_small(all, bytes)) return reduce_small(all, dest, source, bytes);
+  auto* const to = static_cast<std::byte*>(dest);
+  const auto* const from = static_cast<const std::byte*>(source);
+  MEMSPAN_PASS(team.barrier_checked(what, {all.kind, bytes}));
+  if (goes_among_nodes(team, table)) return reduce_among_nodes(all, to, from, bytes);
+  MEMSPAN_TRY(reduce_slice(all, team.index(), to, from, bytes), "reduction");
+  MEMSPAN_PASS(complete_pushes(table));
+  return team.barrier(what);
 }
 
 Status scan(Team& team, const char* what, void* dest, const void* source, ScanKind kind,
@@ -155,18 +146,25 @@ Status scan(Team& team, const char* what, void* dest, const void* source, ScanKi
   const RouteTable& table = routes_for(team, dest, source);
   const int members = team.index() + (kind == ScanKind::kInclusive ? 1 : 0);
   const PrefixReduction prefix{team, what, kernel, CollectiveKind::kScan, table, members};
-  auto* to = static_cast<std::byte*>(dest);
-  const auto* from = static_cast<const std::byte*>(source);
   const std::size_t bytes = count * kernel.bytes;
-  if (table.device != nullptr) [[unlikely]]
-    return scan_on_device(prefix, to, from, bytes);
-  if (bytes <= std::max(kFlagBytes, team.eager_bytes()))
-    return scan_in_pieces(prefix, to, from, bytes);
-  const std::uint64_t is_in_place[] = {dest == source ? 1u : 0u};
-  MEMSPAN_PASS(team.barrier_checked(what, {prefix.kind, bytes}, is_in_place, 1));
+  if (is_small(prefix, bytes)) return reduce_small(prefix, dest, source, bytes);
+  const std::uint64_t uses_buffers[] = {dest == source || table.device != nullptr ? 1u : 0u};
+  MEMSPAN_PASS(team.barrier_checked(what, {prefix.kind, bytes}, uses_buffers, 1));
+  bool must_wait = false;
   for (int member = 0; member < team.size(); ++member)
-    if (team.word(member, 0) != 0) return scan_in_pieces(prefix, to, from, bytes);
-  return scan_by_reading(prefix, to, from, bytes);
+    must_wait = must_wait || team.word(member, 0) != 0;
+  PieceBuffers buffers(prefix);
+  for (std::size_t done = 0; done < bytes; done += buffers.piece()) {
+    const std::size_t now = std::min(buffers.piece(), bytes - done);
+    std::byte* const to = at(dest, 0) + done;
+    std::byte* const sum = must_wait ? buffers.sum() : to;
+    MEMSPAN_TRY(reduce_sources(prefix, sum, at(source, 0) + done, now, buffers.copy()), "scan");
+    if (!must_wait) continue;
+    // All have read the piece before a member writes it.
+    MEMSPAN_PASS(team.barrier(what));
+    MEMSPAN_PASS(push(team, table, team.index(), to, sum, now));
+  }
+  return team.barrier(what);
 }
 
 }  // namespace memspan::pgas

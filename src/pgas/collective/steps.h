@@ -60,7 +60,7 @@ inline bool goes_among_nodes(const Team& team, const RouteTable& table) {
 }
 
 // Combines elements of the first so many members of a team in member order: for reductions (all
-// members) and scans (those up to this one). Three ways to get at them, by size.
+// members) and scans (those up to this one).
 struct PrefixReduction {
   Team& team;
   const char* what;
@@ -74,48 +74,16 @@ struct PrefixReduction {
   std::size_t whole_elements(std::size_t room) const { return room / kernel.bytes * kernel.bytes; }
 };
 
-// The bytes that the words of a flag carry beside the signature.
-inline constexpr std::size_t kFlagBytes = kSignatureWord * sizeof(std::uint64_t);
+// The words of a flag that carry so many bytes.
 inline int words_for(std::size_t bytes) {
   return static_cast<int>((bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
 }
-// A piece that stays in the first-level cache.
-inline constexpr std::size_t kPieceBytes = 16 << 10;
-
-// Collective: one barrier, after which all have read `source`, which may be `dest`.
-Status reduce_in_flags(const PrefixReduction& prefix, void* dest, const void* source,
-                       std::size_t bytes);  // up to kFlagBytes
-Status reduce_eagerly(const PrefixReduction& prefix, void* dest, const void* source,
-                      std::size_t bytes);  // up to team.eager_bytes()
-
-// Not collective: reads the members' `source`, which must not change in the call, if needed by
-// `copy`, which has as many bytes. `dest` is not `source`.
-Status reduce_sources(const PrefixReduction& prefix, void* dest, const void* source,
-                      std::size_t bytes, std::byte* copy);
 
 // Not collective: combines slice `index` of as many as there are members, and writes it to `dest`
 // on all members, or on the first one listed. `dest` may be `source`: only this member reads or
 // writes that slice.
 Status reduce_slice(const PrefixReduction& all, int index, std::byte* dest, const std::byte* source,
                     std::size_t bytes);
-
-// Memory of this process for a piece of the result and a copy of one member's: in the first-level
-// cache, or large if each copy is an operation of a device.
-class PieceBuffers {
- public:
-  explicit PieceBuffers(const PrefixReduction& all)
-      : large_(all.table.device == nullptr ? 0 : 2 * kDevicePieceBytes),
-        piece_(all.whole_elements(large_.empty() ? kPieceBytes : kDevicePieceBytes)) {}
-  std::size_t piece() const { return piece_; }  // in bytes
-  std::byte* sum() { return large_.empty() ? small_ : large_.data(); }
-  std::byte* copy() { return sum() + piece_; }
-
- private:
-  static constexpr std::size_t kDevicePieceBytes = std::size_t{2} << 20;
-  alignas(kCacheLine) std::byte small_[2 * kPieceBytes];
-  std::vector<std::byte> large_;
-  std::size_t piece_;
-};
 
 // The collectives on large data of teams with members on several nodes: inside a node by mapped
 // memory, between nodes by one member of each, so that each byte travels to each node once. Data
