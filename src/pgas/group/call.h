@@ -51,19 +51,6 @@ Status broadcast_barrier(ProcessGroup& group, const CallSignature& signature,
 // A member's data of the barrier just over.
 void read_call_data(const ProcessGroup& group, int member, void* data, std::size_t bytes);
 
-// Completes the writes for the next barrier, so that the others can read them, and calls `meet`,
-// that barrier. If they do not complete in time, the barrier would wait for the same member once
-// more: this member does not enter it, and the others time out.
-template <typename Meet>
-Status complete_and_meet(ProcessGroup& group, Meet meet) {
-  group.stage().order();
-  Status shared = group.complete_shares();
-  if (shared.code() == Code::kTimeout) return group.team().give_up(std::move(shared));
-  // A member that could not be reached is missing at the barrier, which says why.
-  MEMSPAN_PASS(meet());
-  return shared;
-}
-
 // Pieces of `bytes` bytes altogether through the pipeline buffers: fill(k) writes to
 // group.my_buffer(), then comes a barrier, and consume(k) reads group.buffer_of(). Once the calls
 // were compared and before anything is consumed, agree() gives how many pieces there are, at least
@@ -75,18 +62,25 @@ Status in_agreed_steps(ProcessGroup& group, const CallSignature& signature, std:
   MEMSPAN_PASS(group.team().settle(signature.what()));
   StageWrites& stage = group.stage();
   stage.begin(static_cast<std::size_t>(signature.call), bytes);
-  fill(std::size_t{0});
-  MEMSPAN_PASS(complete_and_meet(group, [&] {
-    stage.pause();
-    return checked_barrier(group, signature);
-  }));
-  const Result<std::size_t> steps = agree();
-  MEMSPAN_PASS(steps.status());
-  stage.resume();
-  consume(std::size_t{0});
-  for (std::size_t step = 1; step < steps.value(); ++step) {
+  std::size_t steps = 1;
+  for (std::size_t step = 0; step < steps; ++step) {
+    const bool is_first = step == 0;
     fill(step);
-    MEMSPAN_PASS(complete_and_meet(group, [&] { return group.team().barrier(signature.what()); }));
+    // Completes the writes, so that the others can read them. If they do not complete in time, the
+    // barrier would wait for the same member once more: this member does not enter it, and the
+    // others time out.
+    stage.order();
+    Status shared = group.complete_shares();
+    if (shared.code() == Code::kTimeout) return group.team().give_up(std::move(shared));
+    if (is_first) stage.pause();
+    // A member that could not be reached is missing at the barrier, which says why.
+    MEMSPAN_PASS(is_first ? checked_barrier(group, signature)
+                          : group.team().barrier(signature.what()));
+    MEMSPAN_PASS(shared);
+    if (is_first) {
+      MEMSPAN_PASS_ASSIGN(steps, agree());
+      stage.resume();
+    }
     consume(step);
   }
   stage.end();

@@ -22,11 +22,11 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::join(int rank, int size,
   MEMSPAN_TRY_ASSIGN(std::unique_ptr<World> world,
                      World::create(std::move(membership), heap, StaticVariables::kOwn),
                      "making a group");
-  world->waiting().limit = limit;
-  world->operations().set_limit(limit);
   // A word that another member sets is waited for in vain only when that one dies or leaves.
   world->waiting().survives_deaths.store(true, std::memory_order_relaxed);
-  return std::make_unique<ProcessGroup>(std::move(world));
+  auto group = std::make_unique<ProcessGroup>(std::move(world));
+  group->set_limit(limit);
+  return group;
 }
 
 ProcessGroup::ProcessGroup(std::unique_ptr<World> world)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vectors of 512 bits for wide_types.h. A template, so that files compiled for different
+// Vectors of 512 bits for wide_combine.h. A template, so that files compiled for different
 // instruction sets share no function (wide_kernels.h).
 #pragma once
 
