@@ -235,8 +235,6 @@ class Team {
   // A gone peer without which barrier `sequence` cannot be, or -1. So a barrier is over for all the
   // living, or fails for all: a member that entered it and then died does not fail it.
   int missing_from_flags(std::uint64_t sequence) const;
-  // The first member that has not entered a barrier, gone or not; -1 when all have.
-  int first_absent(std::uint64_t sequence) const;
   int missing_from_counter(std::uint64_t sequence) const;
   // first_lost() among the members.
   int first_lost_of(int missing) const { return first_lost(world_, shape_, missing); }
@@ -250,14 +248,12 @@ class Team {
   Status barrier_among_nodes(const char* what, std::uint64_t sequence);
   Status follow_leader(const char* what, std::uint64_t sequence);
   Status lead(const char* what, std::uint64_t sequence);
-  Status gather_near(const char* what, std::uint64_t sequence);
   LeaderExchange::Place exchange_place(const char* what, std::uint64_t sequence) const {
     return {world_, shape_, *nodes_, {MessageKind::kBarrier, id_, sequence}, what};
   }
   LeaderExchange::Block lines_of_node(std::uint64_t sequence) const;
   Status take_lines(int node, std::span<const std::byte> block, std::uint64_t sequence);
   std::size_t eager_bytes_used(int member, std::uint64_t sequence) const;
-  Status failure_of_leader() const;
 
   // By its number among the deaths, which is set after the count of all and implies it.
   bool is_alive_peer(int peer) const {

@@ -120,7 +120,11 @@ Status Team::barrier_by_central_counter(const char* what, std::uint64_t sequence
       world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
       [&] { return header.released.load(std::memory_order_acquire) >= sequence; },
       Needs{[&] { return first_lost_of(missing_from_counter(sequence)); },
-            [&] { return first_absent(sequence); }});
+            [&] {
+              int member = 0;
+              while (member < size() && has_entered(member, sequence)) ++member;
+              return member < size() ? peer_of(member) : -1;
+            }});
 }
 
 void Team::release(std::uint64_t sequence) {
@@ -137,12 +141,6 @@ int Team::missing_from_flags(std::uint64_t sequence) const {
     if (const int peer = peer_of(member);
         world_.is_near(peer) && world_.waiting().is_gone(peer) && !has_entered(member, sequence))
       return peer;
-  return -1;
-}
-
-int Team::first_absent(std::uint64_t sequence) const {
-  for (int member = 0; member < size(); ++member)
-    if (!has_entered(member, sequence)) return peer_of(member);
   return -1;
 }
 

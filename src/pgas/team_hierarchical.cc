@@ -66,29 +66,15 @@ Status Team::follow_leader(const char* what, std::uint64_t sequence) {
                 if (!has_entered(member, sequence)) return peer_of(member);
               return leader;
             }}));
-  return is_over() ? Status::ok() : failure_of_leader();
-}
-
-Status Team::failure_of_leader() const {
-  const std::uint64_t failure = area_.header().failure.load(std::memory_order_acquire);
-  const auto code = static_cast<Code>(failure >> 32 & 0x7fff'ffff);
+  if (is_over()) return Status::ok();
+  const std::uint64_t failure = header.failure.load(std::memory_order_acquire);
   const int peer = static_cast<int>(failure & 0xffff'ffff) - 1;
   if (peer >= 0) return lost_peer(world_.waiting(), peer);
-  return {code, fmt::format("it failed on PE {}, the first of this node's members",
-                            peer_of(nodes_->my_leader()))};
+  return {static_cast<Code>(failure >> 32 & 0x7fff'ffff),
+          fmt::format("it failed on PE {}, the first of this node's members", leader)};
 }
 
 Status Team::lead(const char* what, std::uint64_t sequence) {
-  MEMSPAN_PASS(gather_near(what, sequence));
-  MEMSPAN_PASS(LeaderExchange::run(exchange_place(what, sequence), lines_of_node(sequence),
-                                   [&](int node, std::span<const std::byte> block) {
-                                     return take_lines(node, block, sequence);
-                                   }));
-  release(sequence);
-  return Status::ok();
-}
-
-Status Team::gather_near(const char* what, std::uint64_t sequence) {
   for (const int member : nodes_->near())
     MEMSPAN_PASS(await_flag(what, member, sequence, [&] {
       int missing = missing_from_flags(sequence);
@@ -99,6 +85,11 @@ Status Team::gather_near(const char* what, std::uint64_t sequence) {
           missing = peer_of(other);
       return first_lost_of(missing);
     }));
+  MEMSPAN_PASS(LeaderExchange::run(exchange_place(what, sequence), lines_of_node(sequence),
+                                   [&](int node, std::span<const std::byte> block) {
+                                     return take_lines(node, block, sequence);
+                                   }));
+  release(sequence);
   return Status::ok();
 }
 

@@ -131,18 +131,14 @@ class Slices {
   const std::size_t piece_;
 };
 
-Status reduce_by_slices(const Reducing& all) {
-  const Slices slices(all);
-  return in_steps(
-      all.group, all.signature, slices.steps(), [&](std::size_t step) { slices.fill(step); },
-      [&](std::size_t step) { slices.consume(step); });
-}
-
 Status reduce(const Reducing& all) {
   if (all.bytes <= kCallDataBytes) return reduce_in_call(all);
   if (all.bytes * static_cast<std::size_t>(all.group.size()) <= 2 * kWholeBytes)
     return reduce_whole(all);
-  return reduce_by_slices(all);
+  const Slices slices(all);
+  return in_steps(
+      all.group, all.signature, slices.steps(), [&](std::size_t step) { slices.fill(step); },
+      [&](std::size_t step) { slices.consume(step); });
 }
 
 }  // namespace

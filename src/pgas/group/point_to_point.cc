@@ -157,15 +157,12 @@ int PointToPoint::lost_for(const Message& message) const {
   const NodeSegment& segment = group_.world().segment();
   if (segment.header().deaths.load(std::memory_order_acquire) == 0) return -1;
   if (group_.has_left()) return group_.rank();
-  if (message.member == kAnybody) return lost_for_anybody();
-  const bool is_gone = segment.peer(message.member).death.load(std::memory_order_acquire) != 0;
-  return is_gone ? message.member : -1;
-}
-
-// The message may be from a member that died. One that left has sent all its messages: the others
-// may still send, while there are others.
-int PointToPoint::lost_for_anybody() const {
-  const NodeSegment& segment = group_.world().segment();
+  if (message.member != kAnybody) {
+    const bool is_gone = segment.peer(message.member).death.load(std::memory_order_acquire) != 0;
+    return is_gone ? message.member : -1;
+  }
+  // The message may be from a member that died. One that left has sent all its messages: the others
+  // may still send, while there are others.
   int departed = -1;
   bool has_others = group_.size() == 1;
   for (int member = 0; member < group_.size(); ++member) {
@@ -281,9 +278,14 @@ bool PointToPoint::begin_incoming(int member, const Ring& ring) {
   Peer& sender = peer(member);
   Header header{};
   ring.read(&header, sizeof header, sizeof header);
-  sender.incoming = {true, header, 0, find_receive(member, header.tag), nullptr};
-  if (sender.incoming.receive != nullptr) {
-    if (!check_size(*sender.incoming.receive, header, member)) sender.incoming.receive = nullptr;
+  sender.incoming = {true, header, 0, nullptr, nullptr};
+  // The first receive that matches, in the order of posting.
+  const auto found = std::find_if(receives_.begin(), receives_.end(), [&](const auto& receive) {
+    return (receive->member == member || receive->member == kAnybody) && receive->tag == header.tag;
+  });
+  if (found != receives_.end()) {
+    if (check_size(**found, header, member)) sender.incoming.receive = *found;
+    receives_.erase(found);
   } else {
     sender.unexpected.push_back({header, std::vector<std::byte>(header.bytes)});
     sender.incoming.unexpected = &sender.unexpected.back();
@@ -300,18 +302,6 @@ void PointToPoint::end_incoming(Peer& from, int member) {
   if (done.unexpected->receive == nullptr) return;
   deliver(*done.unexpected, member);
   from.unexpected.remove_if([&](const Unexpected& other) { return &other == done.unexpected; });
-}
-
-// Takes the first receive that matches, in the order of posting.
-std::shared_ptr<Message> PointToPoint::find_receive(int member, std::int64_t tag) {
-  const auto found = std::find_if(
-      receives_.begin(), receives_.end(), [&](const std::shared_ptr<Message>& receive) {
-        return (receive->member == member || receive->member == kAnybody) && receive->tag == tag;
-      });
-  if (found == receives_.end()) return nullptr;
-  auto message = *found;
-  receives_.erase(found);
-  return message;
 }
 
 // Takes a matching unexpected message; false if none matches.

@@ -85,14 +85,12 @@ class PointToPoint {
   Peer& peer(int member) MEMSPAN_REQUIRES(mutex_) { return peers_[member]; }
   // A gone member without which the message cannot be sent or received, or -1.
   int lost_for(const Message& message) const;
-  int lost_for_anybody() const;
   void progress() MEMSPAN_REQUIRES(mutex_);
   bool push(int member) MEMSPAN_REQUIRES(mutex_);
   bool pull(int member) MEMSPAN_REQUIRES(mutex_);
   bool is_wanted(int member) const MEMSPAN_REQUIRES(mutex_);
   bool begin_incoming(int member, const Ring& ring) MEMSPAN_REQUIRES(mutex_);
   void end_incoming(Peer& from, int member) MEMSPAN_REQUIRES(mutex_);
-  std::shared_ptr<Message> find_receive(int member, std::int64_t tag) MEMSPAN_REQUIRES(mutex_);
   bool match_unexpected(const std::shared_ptr<Message>& message) MEMSPAN_REQUIRES(mutex_);
   void deliver(Unexpected& unexpected, int member) MEMSPAN_REQUIRES(mutex_);
   static bool check_size(Message& message, const Header& header, int member);

@@ -106,32 +106,26 @@ Status ProcessGroup::complete_puts() {
 Status ProcessGroup::arrive() {
   MEMSPAN_PASS(team_->settle("arriving"));
   ++arrived_;
-  for (int node = 0; node < world_->nodes().count(); ++node) arrive_at_node(node);
-  return Status::ok();
-}
-
-void ProcessGroup::arrive_at_node(int node) {
-  const int leader = world_->nodes().leader_of(node);
-  if (!is_near(leader)) {
+  for (int node = 0; node < world_->nodes().count(); ++node) {
+    const int leader = world_->nodes().leader_of(node);
+    if (is_near(leader)) continue;
     const Route& route = world_->route(leader);
     const AtomicOp add{.kind = AtomicKind::kAdd, .width = 8, .operand = 1};
     // A member that is gone will be noticed by the collective.
     static_cast<void>(route.link->atomic(world_->operations(), add,
                                          world_->routes().place_of(route, world_->heap_of(rank())),
                                          nullptr));
-    return;
   }
-  const std::uint64_t all = arrived_ * static_cast<std::uint64_t>(size());
   // The last one wakes the members that wait for it.
-  if (arrivals().fetch_add(1, std::memory_order_acq_rel) + 1 != all) return;
+  if (arrivals().fetch_add(1, std::memory_order_acq_rel) + 1 != all_arrivals()) return Status::ok();
   for (int member = 0; member < size(); ++member)
     if (member != rank() && is_near(member)) world_->route(member).notify_sync();
+  return Status::ok();
 }
 
 Status ProcessGroup::wait_for_arrivals(Duration patience) {
-  const std::uint64_t all = arrived_ * static_cast<std::uint64_t>(size());
   return wait_for(world_->waiting(), WaitsFor::kSync, "a collective", Deadline::after(patience),
-                  [&] { return arrivals().load(std::memory_order_acquire) >= all; });
+                  [&] { return arrivals().load(std::memory_order_acquire) >= all_arrivals(); });
 }
 
 std::byte* ProcessGroup::channel(int owner, int member) const {

@@ -246,7 +246,6 @@ class ProcessGroup {
   void share_with_nodes(std::size_t offset, const std::byte* from, std::size_t bytes);
   void put_to_node(int node, std::size_t offset, const std::byte* from, std::size_t bytes);
   Status complete_puts();
-  void arrive_at_node(int node);
 
   static constexpr std::size_t kArrivalsBytes = kFalseSharingRange;
 
@@ -255,6 +254,8 @@ class ProcessGroup {
   std::atomic<std::uint64_t>& arrivals() const {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(world_->heap_of(node_leader()));
   }
+
+  std::uint64_t all_arrivals() const { return arrived_ * static_cast<std::uint64_t>(size()); }
 
   std::unique_ptr<World> world_;
   std::unique_ptr<Team> team_;
