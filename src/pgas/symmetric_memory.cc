@@ -98,12 +98,6 @@ Status plan_commit(const Team& team, std::uint64_t bytes_each, std::atomic<std::
                       budget.source, kOutOfMemory)};
 }
 
-Status take(SymmetricHeap& heap, CommitPlan plan, const void* block, std::size_t bytes) {
-  if (plan == CommitPlan::kPromise) return heap.promise(block, bytes);
-  if (plan == CommitPlan::kTakeAfterPromises) heap.forget_promised();
-  return heap.commit(block, bytes);
-}
-
 // Takes the pages behind a block on every process, or on none. The sizes are the same on all.
 Status commit_together(Team& team, const char* what, void* block, std::size_t bytes) {
   SymmetricHeap& heap = team.world().heap();
@@ -115,7 +109,10 @@ Status commit_together(Team& team, const char* what, void* block, std::size_t by
   const Request request{Step::kCommit, bytes, needed};
   MEMSPAN_PASS(agree(team, what, request, own));
   own = caught([&] {
-    return take(heap, static_cast<CommitPlan>(plan.load(std::memory_order_relaxed)), block, bytes);
+    const auto decided = static_cast<CommitPlan>(plan.load(std::memory_order_relaxed));
+    if (decided == CommitPlan::kPromise) return heap.promise(block, bytes);
+    if (decided == CommitPlan::kTakeAfterPromises) heap.forget_promised();
+    return heap.commit(block, bytes);
   });
   return agree(team, what, request, own);
 }

@@ -18,16 +18,6 @@ struct LineHead {
   std::uint32_t members;
 };
 
-bool have_same_words(const LineHead& one, const LineHead& other) {
-  return one.eager_bytes == 0 && other.eager_bytes == 0 &&
-         std::memcmp(one.words, other.words, sizeof one.words) == 0;
-}
-
-std::uint64_t encode_failure(Code code, int peer) {
-  return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(code) << 32 |
-         static_cast<std::uint32_t>(peer + 1);
-}
-
 }  // namespace
 
 Status Team::barrier_among_nodes(const char* what, std::uint64_t sequence) {
@@ -40,7 +30,10 @@ Status Team::barrier_among_nodes(const char* what, std::uint64_t sequence) {
     for (int member = 0; lost < 0 && member < size(); ++member)
       if (!is_alive(member)) lost = peer_of(member);
     lost = first_lost_of(lost);
-    area_.header().failure.store(encode_failure(status.code(), lost), std::memory_order_release);
+    area_.header().failure.store(std::uint64_t{1} << 63 |
+                                     static_cast<std::uint64_t>(status.code()) << 32 |
+                                     static_cast<std::uint32_t>(lost + 1),
+                                 std::memory_order_release);
     LeaderExchange::tell_failure(exchange_place(what, sequence), status.code(), lost);
   }
   world_.segment().ring_all();
@@ -118,7 +111,8 @@ LeaderExchange::Block Team::lines_of_node(std::uint64_t sequence) const {
     for (int i = 0; i < kPayloadWords; ++i)
       head.words[i] = line.words[i].load(std::memory_order_relaxed);
     head.eager_bytes = static_cast<std::uint32_t>(eager_bytes_used(member, sequence));
-    if (last.members != 0 && have_same_words(last, head)) {
+    if (last.members != 0 && last.eager_bytes == 0 && head.eager_bytes == 0 &&
+        std::memcmp(last.words, head.words, sizeof head.words) == 0) {
       ++last.members;
       std::memcpy(block.data() + at_last, &last, sizeof last);
       continue;

@@ -37,16 +37,6 @@ Status broadcast_eagerly(Team& team, const char* what, void* dest, const void* s
   return Status::ok();
 }
 
-Status fcollect_eagerly(Team& team, const char* what, void* dest, const void* source,
-                        std::size_t bytes) {
-  MEMSPAN_PASS(team.make_room(what));
-  copy_bytes(team.my_eager_buffer(), source, bytes);
-  MEMSPAN_PASS(team.barrier_checked(what, {CollectiveKind::kCollect, bytes}));
-  for (int member = 0; member < team.size(); ++member)
-    copy_bytes(at(dest, block_of(member, bytes)), team.eager_buffer(member), bytes);
-  return Status::ok();
-}
-
 // The slots of members that give bytes_of(member), one after the other.
 template <typename BytesOf>
 std::vector<Slot> slots_of(const Team& team, BytesOf bytes_of) {
@@ -84,8 +74,14 @@ Status broadcast(Team& team, const char* what, void* dest, const void* source, s
 
 Status fcollect(Team& team, const char* what, void* dest, const void* source, std::size_t bytes) {
   const RouteTable& table = routes_for(team, dest, source);
-  if (table.device == nullptr && bytes <= team.eager_bytes())
-    return fcollect_eagerly(team, what, dest, source, bytes);
+  if (table.device == nullptr && bytes <= team.eager_bytes()) {
+    MEMSPAN_PASS(team.make_room(what));
+    copy_bytes(team.my_eager_buffer(), source, bytes);
+    MEMSPAN_PASS(team.barrier_checked(what, {CollectiveKind::kCollect, bytes}));
+    for (int member = 0; member < team.size(); ++member)
+      copy_bytes(at(dest, block_of(member, bytes)), team.eager_buffer(member), bytes);
+    return Status::ok();
+  }
   if (goes_among_nodes(team, table)) {
     MEMSPAN_PASS(team.barrier_checked(what, {CollectiveKind::kCollect, bytes}));
     return gather_among_nodes(team, what, at(dest, 0), source,

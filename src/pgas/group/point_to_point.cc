@@ -267,7 +267,13 @@ bool PointToPoint::pull(int member) {
     }
     has_moved |= now != 0 || left == 0;
     if (now < left) break;
-    end_incoming(sender, member);
+    const Incoming done = std::exchange(incoming, {});
+    if (done.receive != nullptr) finish(*done.receive, member);
+    if (done.unexpected == nullptr) continue;
+    done.unexpected->is_whole = true;
+    if (done.unexpected->receive == nullptr) continue;
+    deliver(*done.unexpected, member);
+    sender.unexpected.remove_if([&](const Unexpected& other) { return &other == done.unexpected; });
   }
   if (has_moved) group_.world().route(member).notify_sync();
   return has_moved;
@@ -291,17 +297,6 @@ bool PointToPoint::begin_incoming(int member, const Ring& ring) {
     sender.incoming.unexpected = &sender.unexpected.back();
   }
   return true;
-}
-
-void PointToPoint::end_incoming(Peer& from, int member) {
-  Incoming done = std::move(from.incoming);
-  from.incoming = {};
-  if (done.receive != nullptr) finish(*done.receive, member);
-  if (done.unexpected == nullptr) return;
-  done.unexpected->is_whole = true;
-  if (done.unexpected->receive == nullptr) return;
-  deliver(*done.unexpected, member);
-  from.unexpected.remove_if([&](const Unexpected& other) { return &other == done.unexpected; });
 }
 
 // Takes a matching unexpected message; false if none matches.

@@ -90,7 +90,6 @@ class PointToPoint {
   bool pull(int member) MEMSPAN_REQUIRES(mutex_);
   bool is_wanted(int member) const MEMSPAN_REQUIRES(mutex_);
   bool begin_incoming(int member, const Ring& ring) MEMSPAN_REQUIRES(mutex_);
-  void end_incoming(Peer& from, int member) MEMSPAN_REQUIRES(mutex_);
   bool match_unexpected(const std::shared_ptr<Message>& message) MEMSPAN_REQUIRES(mutex_);
   void deliver(Unexpected& unexpected, int member) MEMSPAN_REQUIRES(mutex_);
   static bool check_size(Message& message, const Header& header, int member);

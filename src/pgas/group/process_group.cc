@@ -81,7 +81,7 @@ Status ProcessGroup::check_one_node(const char* what) const {
 
 // ---- members of other nodes
 
-void ProcessGroup::share_with_nodes(std::size_t offset, const std::byte* from, std::size_t bytes) {
+void ProcessGroup::share(std::size_t offset, const std::byte* from, std::size_t bytes) {
   for (int node = 0; node < world_->nodes().count(); ++node)
     if (node != world_->nodes().node_of(rank())) put_to_node(node, offset, from, bytes);
 }
@@ -96,7 +96,8 @@ void ProcessGroup::put_to_node(int node, std::size_t offset, const std::byte* fr
   if (sharing_.is_ok()) sharing_ = put;
 }
 
-Status ProcessGroup::complete_puts() {
+Status ProcessGroup::complete_shares() {
+  if (!has_far_) return Status::ok();
   Status first = std::exchange(sharing_, Status::ok());
   if (team_->is_node_leader() && team_->nodes()->is_direct()) return first;
   const Status applied = world_->operations().quiet();

@@ -140,9 +140,7 @@ class ProcessGroup {
   }
   // Shares bytes at that offset of my_buffer() with other nodes. They may be elsewhere: if
   // has_near() is false, no member reads my_buffer().
-  void share(std::size_t offset, const std::byte* from, std::size_t bytes) {
-    if (has_far_) share_with_nodes(offset, from, bytes);
-  }
+  void share(std::size_t offset, const std::byte* from, std::size_t bytes);
   // Whether another member is on this node.
   bool has_near() const { return !has_far_ || team_->nodes()->near().size() > 1; }
 
@@ -173,7 +171,7 @@ class ProcessGroup {
   // How this member's buffer is written in the call under way.
   StageWrites& stage() { return stage_; }
   // Before a barrier: completes the shares. Fails if one of them could not be put.
-  Status complete_shares() { return has_far_ ? complete_puts() : Status::ok(); }
+  Status complete_shares();
   // Announces this member's next collective. Call it for each, or for none. Waits until all have
   // come to the last one, which may have been over here before (a broadcast's root).
   Status arrive();
@@ -243,9 +241,7 @@ class ProcessGroup {
     else
       put_to_node(world_->nodes().node_of(member), offset, from, bytes);
   }
-  void share_with_nodes(std::size_t offset, const std::byte* from, std::size_t bytes);
   void put_to_node(int node, std::size_t offset, const std::byte* from, std::size_t bytes);
-  Status complete_puts();
 
   static constexpr std::size_t kArrivalsBytes = kFalseSharingRange;
 
