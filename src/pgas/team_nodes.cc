@@ -27,18 +27,6 @@ Status bad_message(int peer) {
 // How long a notice may come before a message that it follows from.
 constexpr auto kNoticeLimit = std::chrono::seconds(1);
 
-// The sender may be gone before its notice of the loss is sent, so the message has the PE's end.
-Status failure_of(World& world, const MessageHead& head) {
-  const auto code = static_cast<Code>(head.code);
-  if (code != Code::kPeerLost || head.peer < 0 || head.peer >= world.size())
-    return {code, "it failed on another node"};
-  // A process that passes notices on does so with those that are new to its node.
-  WaitContext& waiting = world.waiting();
-  if (world.segment().mark_lost(head.peer, head.how) && waiting.on_loss)
-    waiting.on_loss(head.peer, head.how);
-  return lost_peer(world.waiting(), head.peer);
-}
-
 // One exchange, as this leader sees it. Nodes are counted from its own: 1 is the next one.
 class LeaderRound : private LeaderExchange {
  public:
@@ -95,7 +83,17 @@ class LeaderRound : private LeaderExchange {
     std::span<const std::byte> rest(message);
     MessageHead head;
     if (!read(rest, head)) return bad_message(peer);
-    if (head.code != 0) return failure_of(world_, head);
+    if (head.code != 0) {
+      const auto code = static_cast<Code>(head.code);
+      if (code != Code::kPeerLost || head.peer < 0 || head.peer >= world_.size())
+        return {code, "it failed on another node"};
+      // The sender may be gone before its notice of the loss is sent, so the message has the PE's
+      // end. A process that passes notices on does so with those that are new to its node.
+      WaitContext& waiting = world_.waiting();
+      if (world_.segment().mark_lost(head.peer, head.how) && waiting.on_loss)
+        waiting.on_loss(head.peer, head.how);
+      return lost_peer(waiting, head.peer);
+    }
     for (std::uint32_t i = 0; i < head.blocks; ++i) {
       BlockHead block;
       if (!read(rest, block) || block.node >= blocks_.size() || block.nodes > blocks_.size() ||
@@ -123,18 +121,16 @@ class LeaderRound : private LeaderExchange {
         const bool is_leader = member == nodes_.leader(node);
         if (!nodes_.is_direct() && !is_leader) continue;
         const int peer = place_.shape.peer_of(member);
-        if (!world_.waiting().is_gone(peer) || (!is_leader && has_departed(peer))) continue;
-        if (world_.segment().peer(peer).death.load(std::memory_order_acquire) != 0) return peer;
+        const PeerSlot& slot = world_.segment().peer(peer);
+        if (!world_.waiting().is_gone(peer)) continue;
+        const bool is_dead = slot.death.load(std::memory_order_acquire) != 0;
+        if (is_dead && !is_leader && slot.wait_status.load(std::memory_order_relaxed) == kDeparted)
+          continue;
+        if (is_dead) return peer;
         if (!saw_end_) saw_end_ = Clock::now();
         if (Clock::now() - *saw_end_ > kNoticeLimit) return peer;
       }
     return -1;
-  }
-
-  bool has_departed(int peer) const {
-    const PeerSlot& slot = world_.segment().peer(peer);
-    return slot.death.load(std::memory_order_acquire) != 0 &&
-           slot.wait_status.load(std::memory_order_relaxed) == kDeparted;
   }
 
   // Takes what has come of `from`, and leaves the rest there.

@@ -93,7 +93,12 @@ class Slices {
 
   // After it this process's next buffer has its results.
   void consume(std::size_t step) const {
-    if (all_.wants && step > 0) take_results(step - 1);
+    if (all_.wants && step > 0)
+      for (int i = 1; i < all_.group.size(); ++i) {
+        const int member = other(all_.group, i);
+        if (const Piece part = slice(step - 1, member); part.bytes != 0)
+          std::memcpy(all_.result + part.begin, all_.group.slot_of(slots_, member), part.bytes);
+      }
     const Piece part = slice(step, all_.group.rank());
     if (part.bytes == 0) return;
     std::byte* const place = all_.group.my_slot(slots_);
@@ -115,14 +120,6 @@ class Slices {
         std::min(slots_.bytes, (piece.bytes / members_ + kCacheLine) / kCacheLine * kCacheLine);
     const Piece part = piece_of(piece.bytes, each, static_cast<std::size_t>(member));
     return {piece.begin + part.begin, part.bytes};
-  }
-
-  void take_results(std::size_t step) const {
-    for (int i = 1; i < all_.group.size(); ++i) {
-      const int member = other(all_.group, i);
-      if (const Piece part = slice(step, member); part.bytes != 0)
-        std::memcpy(all_.result + part.begin, all_.group.slot_of(slots_, member), part.bytes);
-    }
   }
 
   const Reducing& all_;

@@ -93,12 +93,12 @@ PointToPoint::PointToPoint(ProcessGroup& group)
 
 // At a far receiver the ring is in its channel to this process.
 PointToPoint::Ring PointToPoint::sending_ring(int receiver) const {
-  const auto channel = [&](int member) {
-    return reinterpret_cast<Channel*>(group_.channel(group_.rank(), member));
+  const auto channel = [&](int member) -> Channel& {
+    return *reinterpret_cast<Channel*>(group_.channel(group_.rank(), member));
   };
-  Channel& own = *channel(receiver);
+  Channel& own = channel(receiver);
   if (group_.is_near(receiver)) return {&own.written, &own.read, own.ring};
-  Channel& there = *channel(group_.rank());
+  Channel& there = channel(group_.rank());
   World& world = group_.world();
   group_.note_messages_to(receiver);
   return {&own.sent, &own.taken, there.ring, &world, &world.route(receiver), &there.written};

@@ -6,13 +6,6 @@
 #include <bit>
 
 namespace memspan::pgas {
-namespace {
-
-// Far members that do not answer within it may miss the last messages of one that leaves.
-constexpr Duration kLeaveLimit = std::chrono::seconds(2);
-
-}  // namespace
-
 Result<std::unique_ptr<ProcessGroup>> ProcessGroup::join(int rank, int size,
                                                          const Exchange& exchange, Duration limit,
                                                          const std::string& host) {
@@ -48,6 +41,8 @@ std::size_t ProcessGroup::heap_bytes(const NodeMap& nodes) {
 // This member's messages are in the far members' memory before they hear that it left: frames of a
 // connection are applied in order, so the answer to a get comes after them.
 void ProcessGroup::leave() {
+  // Far members that do not answer within it may miss the last messages of one that leaves.
+  constexpr Duration kLeaveLimit = std::chrono::seconds(2);
   if (has_left()) return;
   const Deadline deadline = Deadline::after(kLeaveLimit);
   if (has_far_) {

@@ -227,11 +227,9 @@ constexpr int kNumberedTypes = 16;
 #ifdef __x86_64__
 // clang 14's __builtin_cpu_supports() does not know it.
 bool has_f16c() {
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+  unsigned words[4] = {};
+  return __get_cpuid(1, &words[0], &words[1], &words[2], &words[3]) != 0 &&
+         (words[2] & bit_F16C) != 0;
 }
 #endif
 
