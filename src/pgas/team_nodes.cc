@@ -33,15 +33,14 @@ class LeaderRound : private LeaderExchange {
   LeaderRound(const Place& place, const Block& mine, const Take& take)
       : place_(place),
         world_(place.world),
-        nodes_(place.nodes),
         count_(place.nodes.count()),
         take_(take),
         blocks_(static_cast<std::size_t>(count_)) {
-    blocks_[nodes_.mine()] = mine;
+    blocks_[place_.nodes.mine()] = mine;
   }
 
   Status run() {
-    if (nodes_.is_direct()) {
+    if (place_.nodes.is_direct()) {
       std::vector<int> others;
       for (int distance = 1; distance < count_; ++distance) {
         others.push_back(node_at(distance));
@@ -57,9 +56,9 @@ class LeaderRound : private LeaderExchange {
   }
 
  private:
-  int node_at(int distance) const { return (nodes_.mine() + distance + count_) % count_; }
+  int node_at(int distance) const { return (place_.nodes.mine() + distance + count_) % count_; }
   const Block& block_at(int distance) const { return blocks_[node_at(distance)]; }
-  int leader_of(int node) const { return place_.shape.peer_of(nodes_.leader(node)); }
+  int leader_of(int node) const { return place_.shape.peer_of(place_.nodes.leader(node)); }
 
   // Sends the blocks of this node and of the `number - 1` next ones.
   Status send(int peer, int number) {
@@ -103,7 +102,7 @@ class LeaderRound : private LeaderExchange {
       for (std::size_t k = 0; k < block.nodes; ++k) {
         const std::size_t node = (block.node + k) % blocks_.size();
         MEMSPAN_PASS(take_(static_cast<int>(node), bytes));
-        if (!nodes_.is_direct()) blocks_[node].assign(bytes.begin(), bytes.end());
+        if (!place_.nodes.is_direct()) blocks_[node].assign(bytes.begin(), bytes.end());
       }
       rest = rest.subspan(bytes.size());
     }
@@ -117,9 +116,9 @@ class LeaderRound : private LeaderExchange {
   // its end: only time decides.
   int missing(const std::vector<int>& awaited) {
     for (const int node : awaited)
-      for (const int member : nodes_.members(node)) {
-        const bool is_leader = member == nodes_.leader(node);
-        if (!nodes_.is_direct() && !is_leader) continue;
+      for (const int member : place_.nodes.members(node)) {
+        const bool is_leader = member == place_.nodes.leader(node);
+        if (!place_.nodes.is_direct() && !is_leader) continue;
         const int peer = place_.shape.peer_of(member);
         const PeerSlot& slot = world_.segment().peer(peer);
         if (!world_.waiting().is_gone(peer)) continue;
@@ -164,7 +163,6 @@ class LeaderRound : private LeaderExchange {
 
   const Place& place_;
   World& world_;
-  const TeamNodes& nodes_;
   const int count_;
   const Take& take_;
   std::vector<Block> blocks_;

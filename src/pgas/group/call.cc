@@ -54,10 +54,10 @@ const char* CallSignature::what() const {
   return kNames[static_cast<std::size_t>(call)];
 }
 
-Status check_root(const ProcessGroup& group, int root) {
-  if (root >= 0 && root < group.size()) return Status::ok();
+Status check_member(const ProcessGroup& group, const char* role, int number, int least) {
+  if (number >= least && number < group.size()) return Status::ok();
   return {Code::kInvalidArgument,
-          fmt::format("the root is {}, allowed are 0 to {}", root, group.size() - 1)};
+          fmt::format("the {} is {}, allowed are {} to {}", role, number, least, group.size() - 1)};
 }
 
 Status checked_barrier(ProcessGroup& group, const CallSignature& signature, const void* data,

@@ -33,8 +33,8 @@ struct CallSignature {
   const char* what() const;  // "all_reduce"
 };
 
-// kInvalidArgument if no member has that number.
-Status check_root(const ProcessGroup& group, int root);
+// kInvalidArgument if no member has that number. `role` is the member's in messages.
+Status check_member(const ProcessGroup& group, const char* role, int number, int least = 0);
 
 // How many words of that barrier are left for data.
 inline constexpr std::size_t kCallWords = 2;

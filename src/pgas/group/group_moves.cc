@@ -66,7 +66,7 @@ Status group_barrier(ProcessGroup& group) {
 }
 
 Status group_broadcast(ProcessGroup& group, void* values, std::size_t bytes, int root) {
-  MEMSPAN_PASS(check_root(group, root));
+  MEMSPAN_PASS(check_member(group, "root", root));
   const CallSignature signature{GroupCall::kBroadcast, bytes, root};
   const bool is_root = group.rank() == root;
   if (bytes <= kCallDataBytes) {
@@ -101,13 +101,13 @@ Status group_all_gather(ProcessGroup& group, void* const results[], const void* 
 
 Status group_gather(ProcessGroup& group, void* const results[], const void* values,
                     std::size_t bytes, int root) {
-  MEMSPAN_PASS(check_root(group, root));
+  MEMSPAN_PASS(check_member(group, "root", root));
   return gather(group, {GroupCall::kGather, bytes, root}, results, values);
 }
 
 Status group_scatter(ProcessGroup& group, void* result, const void* const values[],
                      std::size_t bytes, int root) {
-  MEMSPAN_PASS(check_root(group, root));
+  MEMSPAN_PASS(check_member(group, "root", root));
   const bool is_root = group.rank() == root;
   const Slots slots = cut_buffer(group, 0);
   ResultWriter write(bytes);

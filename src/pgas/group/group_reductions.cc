@@ -147,7 +147,7 @@ Status group_all_reduce(ProcessGroup& group, void* result, const void* values, s
 
 Status group_reduce(ProcessGroup& group, void* result, const void* values, std::size_t count,
                     const ReductionKernel& elements, int root) {
-  MEMSPAN_PASS(check_root(group, root));
+  MEMSPAN_PASS(check_member(group, "root", root));
   return reduce({group, GroupCall::kReduce, result, values, count, elements, root});
 }
 

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "pgas/group/call.h"
+
 namespace memspan::pgas {
 namespace {
 
@@ -117,9 +119,7 @@ PointToPoint::Ring PointToPoint::receiving_ring(int sender) const {
 
 Result<std::shared_ptr<Message>> PointToPoint::post(Message message) {
   const int least = message.kind == Message::Kind::kReceive ? kAnybody : 0;
-  if (message.member < least || message.member >= group_.size())
-    return Status(Code::kInvalidArgument, fmt::format("the member is {}, allowed are {} to {}",
-                                                      message.member, least, group_.size() - 1));
+  MEMSPAN_PASS(check_member(group_, "member", message.member, least));
   auto made = std::make_shared<Message>(std::move(message));  // owners: post() has them
   MutexLock lock(mutex_);
   if (made->kind == Message::Kind::kSend)

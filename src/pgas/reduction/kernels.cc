@@ -183,11 +183,6 @@ constexpr ReductionKernel kernel_of(ElementType type, Instructions instructions)
 
 using Row = std::array<ReductionKernel, kOperators>;
 
-template <typename Stored, std::size_t... ops>
-constexpr Row row_of(ElementType type, Instructions instructions, std::index_sequence<ops...>) {
-  return {kernel_of<Stored, static_cast<Operator>(ops)>(type, instructions)...};
-}
-
 struct Type {
   const char* name;
   std::array<Row, kInstructionSets> operators;
@@ -196,8 +191,11 @@ template <typename Stored>
 constexpr std::array<Row, kInstructionSets> rows_of(ElementType type) {
   std::array<Row, kInstructionSets> rows{};
   for (std::size_t set = 0; set < rows.size(); ++set)
-    rows[set] = row_of<Stored>(type, static_cast<Instructions>(set),
-                               std::make_index_sequence<kOperators>());
+    rows[set] = [&]<std::size_t... ops>(std::index_sequence<ops...>) {
+      return Row{
+          kernel_of<Stored, static_cast<Operator>(ops)>(type, static_cast<Instructions>(set))...};
+    }
+  (std::make_index_sequence<kOperators>());
   return rows;
 }
 constexpr std::array<Type, kElementTypes> kTable{{
