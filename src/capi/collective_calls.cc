@@ -137,7 +137,7 @@ Status barrier(const char* call, Team& team) {
 Status sync(const char* call, Team& team) {
   RecordedCall recorded(CallKind::kCollective, call, kNobodyNamed, 0);
   MEMSPAN_PASS(compare(call, team));
-  return recorded.ends(pgas::sync(team, call));
+  return recorded.ends(team.barrier(call));
 }
 
 Status broadcast(const Collective& collective, int root, pgas::RootsDest roots_dest) {

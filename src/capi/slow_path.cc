@@ -73,9 +73,9 @@ void move_strided(const char* call, void* dest, const void* source, const Stride
                                : extent_of(source, strides.source, strides, element_bytes);
   const Route& route = reach(call, kIsPut ? "dest" : "source", extent.first, extent.bytes, pe);
   require_not_null(call, kIsPut ? "source" : "dest", kIsPut ? source : dest);
-  constexpr auto kMove = kIsPut ? pgas::put_strided : pgas::get_strided;
-  require(call,
-          recorded.ends(kMove(routes_of(context), route, dest, source, strides, element_bytes)));
+  require(call, recorded.ends(pgas::move_strided(kIsPut ? MoveDirection::kPut : MoveDirection::kGet,
+                                                 routes_of(context), route, dest, source, strides,
+                                                 element_bytes)));
 }
 MEMSPAN_CATCH_AND_END(call)
 

@@ -17,14 +17,6 @@ std::uint64_t directory_place(const World& world, int peer) {
 // Distinguishes the key of an active set from that of another team of the same members.
 constexpr std::uint64_t kActiveSet = std::uint64_t{1} << 61;
 
-// The sync word of an active set. Other libraries begin with -1.
-Status not_initialized(long value) {
-  return {Code::kInvalidArgument,
-          fmt::format("pSync[0] is {}, and must be SHMEM_SYNC_VALUE, 0, before a collective; "
-                      "a program that sets it was compiled with another library's shmem.h",
-                      value)};
-}
-
 }  // namespace
 
 // | 1 | list: 1 | start: 15 | stride + 2^15: 16 | size: 16 |, or a hash of the list.
@@ -107,7 +99,13 @@ Result<Team*> LocalTeams::active_set(const char* what, const TeamShape& shape, c
     return Status(Code::kInvalidArgument,
                   fmt::format("PE {} is not in the active set of start {}, stride {}, size {}",
                               world_.rank(), shape.start, shape.stride, shape.size));
-  if (*sync != 0) return not_initialized(*sync);
+  // Other libraries begin with -1.
+  if (*sync != 0)
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format("pSync[0] is {}, and must be SHMEM_SYNC_VALUE, 0, before a collective; "
+                    "a program that sets it was compiled with another library's shmem.h",
+                    *sync));
   // Not under the mutex: other threads' sets may have to be made first for this one to be.
   const std::uint64_t key = key_of(shape) | kActiveSet;
   MEMSPAN_TRY_ASSIGN(const Entry* const entry, attach(what, shape, key), "an active set");

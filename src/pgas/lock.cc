@@ -20,7 +20,7 @@ class Queue {
       : table_(world.routes()),
         node_(reinterpret_cast<std::uint32_t*>(lock)),
         tail_(node_ + 1),
-        me_(static_cast<std::uint32_t>(world.rank())) {}
+        me_(static_cast<std::uint32_t>(world.rank()) + 1) {}
 
   std::uint32_t node() const { return __atomic_load_n(node_, __ATOMIC_ACQUIRE); }
   // False when another thread of this process is in the queue.
@@ -31,36 +31,27 @@ class Queue {
   }
   void leave() { __atomic_store_n(node_, 0, __ATOMIC_RELEASE); }
 
-  // The one before, plus one; 0 when the queue was empty.
-  Result<std::uint32_t> append() {
+  // Swaps the tail, or compares it with `from` and swaps it; returns what it was.
+  template <AtomicKind kind>
+  Result<std::uint32_t> change_tail(std::uint32_t to, std::uint32_t from = 0) {
     std::uint32_t before = 0;
-    MEMSPAN_PASS(atomic<AtomicKind::kSwap>(table_, home(), tail_, me_ + 1, 0u, &before));
+    MEMSPAN_PASS(atomic<kind>(table_, table_.route_of(tail_, kHome), tail_, to, from, &before));
     return before;
   }
-  // From `from` to `to`; false when it was something else.
-  Result<bool> change_tail(std::uint32_t from, std::uint32_t to) {
-    std::uint32_t before = 0;
-    MEMSPAN_PASS(atomic<AtomicKind::kCompareSwap>(table_, home(), tail_, to, from, &before));
-    return before == from;
+  // Sets or clears bits of the node of a process, by its number plus one.
+  template <AtomicKind kind>
+  Status change_node(std::uint32_t number, std::uint32_t bits) {
+    const Route& route = table_.route_of(node_, static_cast<int>(number) - 1);
+    return atomic<kind, std::uint32_t>(table_, route, node_, bits, 0, nullptr);
   }
-  Status stand_behind(std::uint32_t before) {
-    return atomic<AtomicKind::kOr, std::uint32_t>(table_, to(before), node_, me_ + 1, 0, nullptr);
-  }
-  Status pass_on(std::uint32_t next) {
-    return atomic<AtomicKind::kAnd, std::uint32_t>(table_, to(next), node_, ~kWaits, 0, nullptr);
-  }
-  std::uint32_t me() const { return me_ + 1; }
+  Status pass_on(std::uint32_t next) { return change_node<AtomicKind::kAnd>(next, ~kWaits); }
+  std::uint32_t me() const { return me_; }
 
  private:
-  const Route& home() const { return table_.route_of(tail_, kHome); }
-  const Route& to(std::uint32_t number) const {
-    return table_.route_of(node_, static_cast<int>(number) - 1);
-  }
-
   const RouteTable& table_;
   std::uint32_t* node_;
   std::uint32_t* tail_;
-  std::uint32_t me_;
+  std::uint32_t me_;  // this process's number plus one
 };
 
 template <typename Ready>
@@ -73,18 +64,20 @@ Status wait(World& world, const char* what, Ready ready) {
 Status lock(World& world, const char* what, std::uint64_t* lock) {
   Queue queue(world, lock);
   MEMSPAN_PASS(wait(world, what, [&] { return queue.enter(kBusy | kWaits); }));
-  MEMSPAN_TRY_ASSIGN(const std::uint32_t before, queue.append(), "queueing");
+  MEMSPAN_TRY_ASSIGN(const std::uint32_t before, queue.change_tail<AtomicKind::kSwap>(queue.me()),
+                     "queueing");
   if (before == 0) return queue.pass_on(queue.me());
-  MEMSPAN_PASS(queue.stand_behind(before));
+  MEMSPAN_PASS(queue.change_node<AtomicKind::kOr>(before, queue.me()));
   return wait(world, what, [&] { return (queue.node() & kWaits) == 0; });
 }
 
 Result<bool> try_lock(World& world, std::uint64_t* lock) {
   Queue queue(world, lock);
   if (!queue.enter(kBusy)) return false;
-  MEMSPAN_TRY_ASSIGN(const bool is_ours, queue.change_tail(0, queue.me()), "taking the lock");
-  if (!is_ours) queue.leave();
-  return is_ours;
+  MEMSPAN_TRY_ASSIGN(const std::uint32_t before,
+                     queue.change_tail<AtomicKind::kCompareSwap>(queue.me(), 0), "taking the lock");
+  if (before != 0) queue.leave();
+  return before == 0;
 }
 
 Status unlock(World& world, const char* what, std::uint64_t* lock) {
@@ -92,8 +85,10 @@ Status unlock(World& world, const char* what, std::uint64_t* lock) {
   if ((queue.node() & kBusy) == 0 || (queue.node() & kWaits) != 0)
     return {Code::kInvalidArgument, "this process does not have the lock"};
   if ((queue.node() & kNext) == 0) {
-    MEMSPAN_TRY_ASSIGN(const bool was_last, queue.change_tail(queue.me(), 0), "leaving the queue");
-    if (was_last) {
+    MEMSPAN_TRY_ASSIGN(const std::uint32_t last,
+                       queue.change_tail<AtomicKind::kCompareSwap>(0, queue.me()),
+                       "leaving the queue");
+    if (last == queue.me()) {
       queue.leave();
       return Status::ok();
     }

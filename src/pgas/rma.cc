@@ -2,47 +2,6 @@
 #include "pgas/rma.h"
 
 namespace memspan::pgas {
-namespace {
-
-// Calls move(dest, source, bytes) for every block.
-template <typename Move>
-Status for_each_block(void* dest, const void* source, const Strides& strides,
-                      std::size_t element_bytes, Move move) {
-  const std::size_t block_bytes = strides.block * element_bytes;
-  const auto element = static_cast<std::ptrdiff_t>(element_bytes);
-  for (std::size_t i = 0; i < strides.count; ++i) {
-    auto block = static_cast<std::ptrdiff_t>(i);
-    MEMSPAN_TRY(move(at(dest, block * strides.dest * element),
-                     at(source, block * strides.source * element), block_bytes),
-                "a strided transfer");
-  }
-  return Status::ok();
-}
-
-// All blocks by vectors of pieces.
-Status move_strided(MoveDirection direction, const RouteTable& table, const Route& route,
-                    void* dest, const void* source, const Strides& strides,
-                    std::size_t element_bytes) {
-  constexpr std::size_t kMostPieces = 1024;
-  std::vector<MovePiece> pieces;
-  const auto flush = [&] {
-    Status status = route.link->move(*table.operations, direction, pieces);
-    pieces.clear();
-    return status;
-  };
-  MEMSPAN_PASS(for_each_block(dest, source, strides, element_bytes,
-                              [&](std::byte* to, const std::byte* from, std::size_t bytes) {
-                                const bool is_put = direction == MoveDirection::kPut;
-                                // Only read by a put.
-                                pieces.push_back({is_put ? const_cast<std::byte*>(from) : to,
-                                                  route.region, table.offset_of(is_put ? to : from),
-                                                  bytes});
-                                return pieces.size() < kMostPieces ? Status::ok() : flush();
-                              }));
-  return pieces.empty() ? Status::ok() : flush();
-}
-
-}  // namespace
 
 Status put_by_link(const RouteTable& table, const Route& route, void* dest, const void* source,
                    std::size_t bytes) {
@@ -59,32 +18,35 @@ Status get_by_link(const RouteTable& table, const Route& route, void* dest, cons
   return route.link->get(*table.operations, dest, table.place_of(route, source), bytes);
 }
 
-Status put_strided(const RouteTable& table, const Route& route, void* dest, const void* source,
-                   const Strides& strides, std::size_t element_bytes) {
-  if (!route.is_direct())
-    return move_strided(MoveDirection::kPut, table, route, dest, source, strides, element_bytes);
-  Status status =
-      for_each_block(route.address(static_cast<std::byte*>(dest)), source, strides, element_bytes,
-                     [](std::byte* to, const std::byte* from, std::size_t bytes) {
-                       copy_bytes(to, from, bytes);
-                       return Status::ok();
-                     });
-  route.notify();
-  return status;
-}
-
-Status get_strided(const RouteTable& table, const Route& route, void* dest, const void* source,
-                   const Strides& strides, std::size_t element_bytes) {
-  if (!route.is_direct())
-    return move_strided(MoveDirection::kGet, table, route, dest, source, strides, element_bytes);
-  Status status =
-      for_each_block(dest, route.address(static_cast<const std::byte*>(source)), strides,
-                     element_bytes, [](std::byte* to, const std::byte* from, std::size_t bytes) {
-                       copy_bytes(to, from, bytes);
-                       return Status::ok();
-                     });
-  complete_get();
-  return status;
+Status move_strided(MoveDirection direction, const RouteTable& table, const Route& route,
+                    void* dest, const void* source, const Strides& strides,
+                    std::size_t element_bytes) {
+  constexpr std::size_t kMostPieces = 1024;
+  const bool is_put = direction == MoveDirection::kPut;
+  const bool is_direct = route.is_direct();
+  if (is_direct && is_put) dest = route.address(static_cast<std::byte*>(dest));
+  if (is_direct && !is_put) source = route.address(static_cast<const std::byte*>(source));
+  const std::size_t bytes = strides.block * element_bytes;
+  const auto element = static_cast<std::ptrdiff_t>(element_bytes);
+  const auto count = static_cast<std::ptrdiff_t>(strides.count);
+  std::vector<MovePiece> pieces;  // for the link
+  for (std::ptrdiff_t block = 0; block < count; ++block) {
+    std::byte* const to = at(dest, block * strides.dest * element);
+    const std::byte* const from = at(source, block * strides.source * element);
+    if (is_direct) {
+      copy_bytes(to, from, bytes);
+      continue;
+    }
+    // Only read by a put.
+    pieces.push_back({is_put ? const_cast<std::byte*>(from) : to, route.region,
+                      table.offset_of(is_put ? to : from), bytes});
+    if (pieces.size() < kMostPieces && block + 1 < count) continue;
+    MEMSPAN_PASS(route.link->move(*table.operations, direction, pieces));
+    pieces.clear();
+  }
+  if (is_direct && is_put) route.notify();
+  if (is_direct && !is_put) complete_get();
+  return Status::ok();
 }
 
 Status quiet_links(const RouteTable& table) {

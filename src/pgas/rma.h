@@ -61,10 +61,9 @@ struct Strides {
   std::size_t block;
   std::size_t count;  // of blocks
 };
-Status put_strided(const RouteTable& table, const Route& route, void* dest, const void* source,
-                   const Strides& strides, std::size_t element_bytes);
-Status get_strided(const RouteTable& table, const Route& route, void* dest, const void* source,
-                   const Strides& strides, std::size_t element_bytes);
+Status move_strided(MoveDirection direction, const RouteTable& table, const Route& route,
+                    void* dest, const void* source, const Strides& strides,
+                    std::size_t element_bytes);
 
 // Quiet over the links that were used since the last quiet. A link keeps order without a fence.
 Status quiet_links(const RouteTable& table);

@@ -30,11 +30,6 @@ struct Request {
   std::uint64_t second = 0;
 };
 
-// The own failure, which says most, otherwise the failure of all.
-Status worse(const Status& own, const Status& all) {
-  return own.is_ok() ? all : own;
-}
-
 // By Step: the call, and the names of the two numbers of its Request.
 constexpr const char* kStepTexts[][3] = {
     {"another call", "", ""},
@@ -50,16 +45,18 @@ const char* step_name(std::uint64_t step) {
   return kStepTexts[step < std::size(kStepTexts) ? step : 0][0];
 }
 
-// Compares the requests of all, and how they went (ok, or a Code): kInvalidArgument when they
-// differ, else the first code that is not ok.
-Status agree(Team& team, const char* what, const Request& mine, Code outcome) {
+// Compares the requests of all, and how they went, `own` here: the own failure, which says most,
+// else kInvalidArgument when they differ, else the first code that is not ok.
+Status agree(Team& team, const char* what, const Request& mine, const Status& own) {
   const auto& texts = kStepTexts[static_cast<std::size_t>(mine.step)];
   const SignatureField fields[] = {{"the call", static_cast<std::uint64_t>(mine.step), step_name},
                                    {texts[1], mine.first},
                                    {texts[2], mine.second}};
   const std::uint64_t words[] = {fields[0].value, mine.first, mine.second,
-                                 static_cast<std::uint64_t>(outcome)};
-  MEMSPAN_PASS(team.barrier(what, words, 4));
+                                 static_cast<std::uint64_t>(own.code())};
+  const Status met = team.barrier(what, words, 4);
+  MEMSPAN_PASS(own);
+  MEMSPAN_PASS(met);
   MEMSPAN_PASS(compare_with_all(team, fields));
   for (int member = 0; member < team.size(); ++member)
     if (team.word(member, 3) != 0)
@@ -100,12 +97,6 @@ Status plan_commit(const Team& team, std::uint64_t bytes_each, std::atomic<std::
                       budget.source, kOutOfMemory)};
 }
 
-Status take(SymmetricHeap& heap, CommitPlan plan, const void* block, std::size_t bytes) {
-  if (plan == CommitPlan::kPromise) return heap.promise(block, bytes);
-  if (plan == CommitPlan::kTakeAfterPromises) heap.forget_promised();
-  return heap.commit(block, bytes);
-}
-
 // Takes the pages behind a block on every process, or on none. The sizes are the same on all.
 Status commit_together(Team& team, const char* what, void* block, std::size_t bytes) {
   SymmetricHeap& heap = team.world().heap();
@@ -115,11 +106,14 @@ Status commit_together(Team& team, const char* what, void* block, std::size_t by
   std::atomic<std::uint32_t>& plan = team.world().segment().header().commit_plan;
   Status own = caught([&] { return plan_commit(team, needed, plan); });
   const Request request{Step::kCommit, bytes, needed};
-  MEMSPAN_PASS(worse(own, agree(team, what, request, own.code())));
+  MEMSPAN_PASS(agree(team, what, request, own));
   own = caught([&] {
-    return take(heap, static_cast<CommitPlan>(plan.load(std::memory_order_relaxed)), block, bytes);
+    const auto decided = static_cast<CommitPlan>(plan.load(std::memory_order_relaxed));
+    if (decided == CommitPlan::kPromise) return heap.promise(block, bytes);
+    if (decided == CommitPlan::kTakeAfterPromises) heap.forget_promised();
+    return heap.commit(block, bytes);
   });
-  return worse(own, agree(team, what, request, own.code()));
+  return agree(team, what, request, own);
 }
 
 MEMSPAN_REMEDY(kHeapFull, "heap-full",
@@ -153,37 +147,36 @@ Status no_room(const DeviceHeap& heap, std::size_t bytes) {
                       heap.allocator().largest_free())};
 }
 
+// A new block, which is freed if not all processes have one.
+template <typename Heap>
+struct Free {
+  Heap& heap;
+  void operator()(std::byte* block) const { heap.free(block); }
+};
+template <typename Heap>
+using HeldBlock = std::unique_ptr<std::byte, Free<Heap>>;
+
 }  // namespace
 
 Result<void*> allocate(Team& world_team, const char* what, std::size_t bytes,
                        std::size_t alignment) {
   SymmetricHeap& heap = world_team.world().heap();
-  std::byte* block = nullptr;
+  HeldBlock<SymmetricHeap> block(nullptr, {heap});
   const Status own = caught([&] {
-    block = heap.allocate(bytes, alignment);
+    block.reset(heap.allocate(bytes, alignment));
     return block != nullptr ? Status::ok() : no_room(heap, bytes, alignment);
   });
-  Status all;
-  try {
-    all = worse(own, agree(world_team, what, {Step::kAllocate, bytes, alignment}, own.code()));
-    if (all.is_ok()) all = commit_together(world_team, what, block, bytes);
-  } catch (const std::bad_alloc&) {
-    if (block != nullptr) heap.free(block);
-    throw;
-  }
-  if (all.is_ok()) {
-    world_team.world().tell_heap_use();
-    return static_cast<void*>(block);
-  }
-  if (block != nullptr) heap.free(block);
-  return all;
+  MEMSPAN_PASS(agree(world_team, what, {Step::kAllocate, bytes, alignment}, own));
+  MEMSPAN_PASS(commit_together(world_team, what, block.get(), bytes));
+  world_team.world().tell_heap_use();
+  return static_cast<void*>(block.release());
 }
 
 Status free(Team& world_team, const char* what, void* pointer) {
   SymmetricHeap& heap = world_team.world().heap();
   std::uint64_t offset = static_cast<std::uint64_t>(static_cast<std::byte*>(pointer) - heap.base());
   Status own = heap.size_of(pointer) ? Status::ok() : not_allocated(pointer);
-  MEMSPAN_PASS(worse(own, agree(world_team, what, {Step::kFree, offset, 0}, own.code())));
+  MEMSPAN_PASS(agree(world_team, what, {Step::kFree, offset, 0}, own));
   heap.free(pointer);
   world_team.world().tell_heap_use();
   return Status::ok();
@@ -194,7 +187,7 @@ Result<void*> reallocate(Team& world_team, const char* what, void* pointer, std:
   std::uint64_t offset = static_cast<std::uint64_t>(static_cast<std::byte*>(pointer) - heap.base());
   auto old_bytes = heap.size_of(pointer);
   Status own = old_bytes ? Status::ok() : not_allocated(pointer);
-  MEMSPAN_PASS(worse(own, agree(world_team, what, {Step::kReallocate, offset, bytes}, own.code())));
+  MEMSPAN_PASS(agree(world_team, what, {Step::kReallocate, offset, bytes}, own));
   if (heap.resize(pointer, bytes)) {
     Status committed = commit_together(world_team, what, pointer, bytes);
     if (committed.is_ok()) {
@@ -220,18 +213,16 @@ Result<void*> allocate_on_device(Team& world_team, const char* what, std::size_t
   const Request request{Step::kAllocateOnDevice, bytes, alignment};
   if (world.device_heap() == nullptr) {
     // All are in the same call, or the texts below would be taken for something else.
-    MEMSPAN_PASS(agree(world_team, what, request, Code::kOk));
+    MEMSPAN_PASS(agree(world_team, what, request, Status::ok()));
     MEMSPAN_PASS(world.make_device_heap(exchange_by_barriers(world_team, what)));
     // Kernels of the device store there without a bell.
     world.waiting().has_threads = true;
   }
   DeviceHeap& heap = *world.device_heap();
-  std::byte* const block = heap.allocate(bytes, alignment);
+  HeldBlock<DeviceHeap> block(heap.allocate(bytes, alignment), {heap});
   const Status own = block != nullptr ? Status::ok() : no_room(heap, bytes);
-  const Status all = worse(own, agree(world_team, what, request, own.code()));
-  if (all.is_ok()) return static_cast<void*>(block);
-  if (block != nullptr) heap.free(block);
-  return all;
+  MEMSPAN_PASS(agree(world_team, what, request, own));
+  return static_cast<void*>(block.release());
 }
 
 Status clear_on_device(Team& world_team, void* pointer, std::size_t bytes) {
@@ -255,7 +246,7 @@ Status free_on_device(Team& world_team, const char* what, void* pointer) {
                                     pointer));
   const std::uint64_t offset =
       is_block ? static_cast<std::uint64_t>(static_cast<std::byte*>(pointer) - heap->base()) : 0;
-  MEMSPAN_PASS(worse(own, agree(world_team, what, {Step::kFreeOnDevice, offset, 0}, own.code())));
+  MEMSPAN_PASS(agree(world_team, what, {Step::kFreeOnDevice, offset, 0}, own));
   heap->free(pointer);
   return Status::ok();
 }

@@ -200,17 +200,39 @@ class Team : NotCopyable {
   }
   Status check_broadcasts(std::uint64_t last);
   Status explain(const Status& status, std::uint64_t sequence) const;
+  int next_member() const { return index_ + 1 < shape_.size ? index_ + 1 : 0; }
+  // Writes the signature to this member's line of barrier `sequence`, and returns it.
+  std::uint64_t sign(const CollectiveSignature& mine, std::uint64_t sequence) const {
+    const std::uint64_t signature = mine.encode(sequence);
+    area_.line(index_, sequence).words[kSignatureWord].store(signature, std::memory_order_relaxed);
+    return signature;
+  }
+  // With that of `member` for the barrier just over.
+  Status compare_signature(std::uint64_t mine, int member) const {
+    const std::uint64_t other = word(member, kSignatureWord);
+    if (other == mine) [[likely]]
+      return Status::ok();
+    return explain_difference(mine, other, member);
+  }
   Status explain_difference(std::uint64_t mine, std::uint64_t other, int member) const;
 
   bool is_alive(int member) const { return is_alive_peer(peer_of(member)); }
   bool has_entered(int member, std::uint64_t sequence) const {
     return area_.line(member, sequence).sequence.load(std::memory_order_acquire) >= sequence;
   }
+  // Waits until `member` has entered barrier `sequence`. lost() is the peer that the wait names if
+  // it cannot succeed, or -1.
+  template <typename Lost>
+  Status await_flag(const char* what, int member, std::uint64_t sequence, Lost lost) const {
+    const SyncLine& line = area_.line(member, sequence);
+    return wait_for(
+        world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
+        [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; },
+        Needs{lost, [&] { return peer_of(member); }});
+  }
   // A gone peer without which barrier `sequence` cannot be, or -1. So a barrier is over for all the
   // living, or fails for all: a member that entered it and then died does not fail it.
   int missing_from_flags(std::uint64_t sequence) const;
-  // The first member that has not entered a barrier, gone or not; -1 when all have.
-  int first_absent(std::uint64_t sequence) const;
   int missing_from_counter(std::uint64_t sequence) const;
   // first_lost() among the members.
   int first_lost_of(int missing) const { return first_lost(world_, shape_, missing); }
@@ -220,21 +242,21 @@ class Team : NotCopyable {
   Status barrier_by_central_counter(const char* what, std::uint64_t sequence);
   void release(std::uint64_t sequence);
 
-  // For a team that is local or on several nodes.
-  Status uncommon_barrier(const char* what, const std::uint64_t* words, int count);
+  // For a team on several nodes.
   Status barrier_among_nodes(const char* what, std::uint64_t sequence);
   Status follow_leader(const char* what, std::uint64_t sequence);
   Status lead(const char* what, std::uint64_t sequence);
-  Status gather_near(const char* what, std::uint64_t sequence);
   LeaderExchange::Place exchange_place(const char* what, std::uint64_t sequence) const {
     return {world_, shape_, *nodes_, {MessageKind::kBarrier, id_, sequence}, what};
   }
   LeaderExchange::Block lines_of_node(std::uint64_t sequence) const;
   Status take_lines(int node, std::span<const std::byte> block, std::uint64_t sequence);
   std::size_t eager_bytes_used(int member, std::uint64_t sequence) const;
-  Status failure_of_leader() const;
 
-  bool is_alive_peer(int peer) const;
+  // By its number among the deaths, which is set after the count of all and implies it.
+  bool is_alive_peer(int peer) const {
+    return world_.segment().peer(peer).death.load(std::memory_order_acquire) == 0;
+  }
   // The contents of a proposal of a team of the living, before its area.
   struct Living;
   // This team and the teams of the living that could not meet, in which others may have succeeded.

@@ -31,13 +31,17 @@ Status Team::barrier(const char* what, const std::uint64_t* words, int count) {
   if (!broken_.is_ok()) [[unlikely]]
     return broken_;
   if (is_uncommon_) [[unlikely]]
-    return uncommon_barrier(what, words, count);
+    MEMSPAN_PASS(prepare(what));
   MEMSPAN_PASS(await_turn(what, area_.turns()));
   const std::uint64_t sequence = sequence_ + 1;
+  const bool is_far = is_uncommon_ && nodes_ != nullptr;
+  if (is_far) [[unlikely]]
+    clear_words_of_earlier_barriers(count, sequence);
   publish(words, count, sequence);
   if (shape_.size > 1) {
-    Status status = uses_central_counter_ ? barrier_by_central_counter(what, sequence)
-                                          : barrier_by_all_to_all_flags(what, sequence);
+    Status status = is_far                  ? barrier_among_nodes(what, sequence)
+                    : uses_central_counter_ ? barrier_by_central_counter(what, sequence)
+                                            : barrier_by_all_to_all_flags(what, sequence);
     if (!status.is_ok()) return broken_ = explain(status, sequence);
   }
   sequence_ = sequence;
@@ -57,37 +61,16 @@ void Team::clear_words_of_earlier_barriers(int from, std::uint64_t sequence) {
   }
 }
 
-Status Team::uncommon_barrier(const char* what, const std::uint64_t* words, int count) {
-  MEMSPAN_PASS(prepare(what));
-  const std::uint64_t sequence = sequence_ + 1;
-  if (nodes_) clear_words_of_earlier_barriers(count, sequence);
-  publish(words, count, sequence);
-  Status status;
-  if (nodes_)
-    status = barrier_among_nodes(what, sequence);
-  else if (shape_.size > 1)
-    status = uses_central_counter_ ? barrier_by_central_counter(what, sequence)
-                                   : barrier_by_all_to_all_flags(what, sequence);
-  if (!status.is_ok()) return broken_ = explain(status, sequence);
-  sequence_ = entered_ = sequence;
-  return Status::ok();
-}
-
 Status Team::barrier_checked(const char* what, const CollectiveSignature& mine,
                              const std::uint64_t* words, int count) {
   if (!broken_.is_ok()) [[unlikely]]
     return broken_;
   // Others may still compare what the line had (barrier_of_root).
   MEMSPAN_PASS(await_turn(what, area_.turns()));
-  const std::uint64_t sequence = sequence_ + 1;
-  const std::uint64_t signature = mine.encode(sequence);
-  area_.line(index_, sequence).words[kSignatureWord].store(signature, std::memory_order_relaxed);
+  const std::uint64_t signature = sign(mine, sequence_ + 1);
   MEMSPAN_PASS(barrier(what, words, count));
   // One look each finds a difference in any team: not all can have what their next one has.
-  const int next = index_ + 1 < shape_.size ? index_ + 1 : 0;
-  if (word(next, kSignatureWord) == signature) [[likely]]
-    return Status::ok();
-  return explain_difference(signature, word(next, kSignatureWord), next);
+  return compare_signature(signature, next_member());
 }
 
 Status Team::explain_difference(std::uint64_t mine, std::uint64_t other, int member) const {
@@ -119,12 +102,8 @@ Status Team::barrier_by_all_to_all_flags(const char* what, std::uint64_t sequenc
     if (member != index_) world_.route(shape_.peer_of(member)).notify_sync();
   for (int i = 1; i < shape_.size; ++i) {
     int member = index_ + i < shape_.size ? index_ + i : index_ + i - shape_.size;
-    const SyncLine& line = area_.line(member, sequence);
-    MEMSPAN_PASS(wait_for(
-        world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
-        [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; },
-        Needs{[&] { return first_lost_of(missing_from_flags(sequence)); },
-              [&] { return peer_of(member); }}));
+    MEMSPAN_PASS(await_flag(what, member, sequence,
+                            [&] { return first_lost_of(missing_from_flags(sequence)); }));
   }
   return Status::ok();
 }
@@ -141,7 +120,11 @@ Status Team::barrier_by_central_counter(const char* what, std::uint64_t sequence
       world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
       [&] { return header.released.load(std::memory_order_acquire) >= sequence; },
       Needs{[&] { return first_lost_of(missing_from_counter(sequence)); },
-            [&] { return first_absent(sequence); }});
+            [&] {
+              int member = 0;
+              while (member < size() && has_entered(member, sequence)) ++member;
+              return member < size() ? peer_of(member) : -1;
+            }});
 }
 
 void Team::release(std::uint64_t sequence) {
@@ -158,12 +141,6 @@ int Team::missing_from_flags(std::uint64_t sequence) const {
     if (const int peer = peer_of(member);
         world_.is_near(peer) && world_.waiting().is_gone(peer) && !has_entered(member, sequence))
       return peer;
-  return -1;
-}
-
-int Team::first_absent(std::uint64_t sequence) const {
-  for (int member = 0; member < size(); ++member)
-    if (!has_entered(member, sequence)) return peer_of(member);
   return -1;
 }
 
@@ -192,41 +169,29 @@ Status Team::barrier_of_root(const char* what, const CollectiveSignature& mine, 
     return broken_;
   MEMSPAN_PASS(await_turn(what, area_.turns()));
   const std::uint64_t sequence = sequence_ + 1;
-  const std::uint64_t signature = mine.encode(sequence);
-  area_.line(index_, sequence).words[kSignatureWord].store(signature, std::memory_order_relaxed);
+  const std::uint64_t signature = sign(mine, sequence);
   publish(words, count, sequence);
   // A barrier that waits for all counts how often they have entered any.
   if (uses_central_counter_) area_.header().entered.fetch_add(1, std::memory_order_acq_rel);
   for (int member = 0; member < shape_.size; ++member)
     if (member != index_) world_.route(shape_.peer_of(member)).notify_sync();
   if (index_ != root) {
-    const SyncLine& line = area_.line(root, sequence);
-    const Status status = wait_for(
-        world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
-        [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; },
-        Needs{[&] {
-                return world_.waiting().is_gone(peer_of(root)) && !has_entered(root, sequence)
-                           ? peer_of(root)
-                           : -1;
-              },
-              [&] { return peer_of(root); }});
+    const Status status = await_flag(what, root, sequence, [&] {
+      const int peer = peer_of(root);
+      return world_.waiting().is_gone(peer) && !has_entered(root, sequence) ? peer : -1;
+    });
     if (!status.is_ok()) return broken_ = explain(status, sequence);
   }
   sequence_ = sequence;
-  if (index_ == root || word(root, kSignatureWord) == signature) [[likely]]
-    return Status::ok();
-  return explain_difference(signature, word(root, kSignatureWord), root);
+  return compare_signature(signature, root);
 }
 
 Status Team::await_entered(const char* what, std::uint64_t sequence) {
   if (!broken_.is_ok()) return broken_;
   for (int member = 0; member < shape_.size; ++member) {
     if (member == index_) continue;
-    const Status status = wait_for(
-        world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
-        [&] { return has_entered(member, sequence); },
-        Needs{[&] { return first_lost_of(missing_from_flags(sequence)); },
-              [&] { return peer_of(member); }});
+    const Status status = await_flag(what, member, sequence,
+                                     [&] { return first_lost_of(missing_from_flags(sequence)); });
     if (!status.is_ok()) return broken_ = explain(status, sequence);
   }
   MEMSPAN_PASS(check_broadcasts(sequence));
@@ -238,7 +203,7 @@ Status Team::await_entered(const char* what, std::uint64_t sequence) {
 // signature that names another barrier is of a member that is a whole ring ahead, or not in a
 // broadcast: that member finds the difference.
 Status Team::check_broadcasts(std::uint64_t last) {
-  const int next = index_ + 1 < shape_.size ? index_ + 1 : 0;
+  const int next = next_member();
   const auto signature_of = [this](int member, std::uint64_t sequence) {
     return area_.line(member, sequence).words[kSignatureWord].load(std::memory_order_relaxed);
   };

@@ -18,16 +18,6 @@ struct LineHead {
   std::uint32_t members;
 };
 
-bool have_same_words(const LineHead& one, const LineHead& other) {
-  return one.eager_bytes == 0 && other.eager_bytes == 0 &&
-         std::memcmp(one.words, other.words, sizeof one.words) == 0;
-}
-
-std::uint64_t encode_failure(Code code, int peer) {
-  return std::uint64_t{1} << 63 | static_cast<std::uint64_t>(code) << 32 |
-         static_cast<std::uint32_t>(peer + 1);
-}
-
 }  // namespace
 
 Status Team::barrier_among_nodes(const char* what, std::uint64_t sequence) {
@@ -40,7 +30,10 @@ Status Team::barrier_among_nodes(const char* what, std::uint64_t sequence) {
     for (int member = 0; lost < 0 && member < size(); ++member)
       if (!is_alive(member)) lost = peer_of(member);
     lost = first_lost_of(lost);
-    area_.header().failure.store(encode_failure(status.code(), lost), std::memory_order_release);
+    area_.header().failure.store(std::uint64_t{1} << 63 |
+                                     static_cast<std::uint64_t>(status.code()) << 32 |
+                                     static_cast<std::uint32_t>(lost + 1),
+                                 std::memory_order_release);
     LeaderExchange::tell_failure(exchange_place(what, sequence), status.code(), lost);
   }
   world_.segment().ring_all();
@@ -66,43 +59,30 @@ Status Team::follow_leader(const char* what, std::uint64_t sequence) {
                 if (!has_entered(member, sequence)) return peer_of(member);
               return leader;
             }}));
-  return is_over() ? Status::ok() : failure_of_leader();
-}
-
-Status Team::failure_of_leader() const {
-  const std::uint64_t failure = area_.header().failure.load(std::memory_order_acquire);
-  const auto code = static_cast<Code>(failure >> 32 & 0x7fff'ffff);
+  if (is_over()) return Status::ok();
+  const std::uint64_t failure = header.failure.load(std::memory_order_acquire);
   const int peer = static_cast<int>(failure & 0xffff'ffff) - 1;
   if (peer >= 0) return lost_peer(world_.waiting(), peer);
-  return {code, fmt::format("it failed on PE {}, the first of this node's members",
-                            peer_of(nodes_->my_leader()))};
+  return {static_cast<Code>(failure >> 32 & 0x7fff'ffff),
+          fmt::format("it failed on PE {}, the first of this node's members", leader)};
 }
 
 Status Team::lead(const char* what, std::uint64_t sequence) {
-  MEMSPAN_PASS(gather_near(what, sequence));
+  for (const int member : nodes_->near())
+    MEMSPAN_PASS(await_flag(what, member, sequence, [&] {
+      int missing = missing_from_flags(sequence);
+      // A member of another node that is gone may have entered, but then the others of its node
+      // have not got past this barrier: it fails for all.
+      for (int other = 0; missing < 0 && other < size(); ++other)
+        if (world_.waiting().is_gone(peer_of(other)) && !world_.is_near(peer_of(other)))
+          missing = peer_of(other);
+      return first_lost_of(missing);
+    }));
   MEMSPAN_PASS(LeaderExchange::run(exchange_place(what, sequence), lines_of_node(sequence),
                                    [&](int node, std::span<const std::byte> block) {
                                      return take_lines(node, block, sequence);
                                    }));
   release(sequence);
-  return Status::ok();
-}
-
-Status Team::gather_near(const char* what, std::uint64_t sequence) {
-  for (const int member : nodes_->near())
-    MEMSPAN_PASS(wait_for(
-        world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
-        [&] { return has_entered(member, sequence); },
-        Needs{[&] {
-                int missing = missing_from_flags(sequence);
-                // A member of another node that is gone may have entered, but then the others of
-                // its node have not got past this barrier: it fails for all.
-                for (int other = 0; missing < 0 && other < size(); ++other)
-                  if (world_.waiting().is_gone(peer_of(other)) && !world_.is_near(peer_of(other)))
-                    missing = peer_of(other);
-                return first_lost_of(missing);
-              },
-              [&] { return peer_of(member); }}));
   return Status::ok();
 }
 
@@ -113,18 +93,12 @@ std::size_t Team::eager_bytes_used(int member, std::uint64_t sequence) const {
       area_.line(member, sequence).words[kSignatureWord].load(std::memory_order_relaxed);
   const auto bytes = static_cast<std::size_t>(signature & 0xff'ffff'ffff);
   if (!CollectiveSignature::is_of_barrier(signature, sequence) || bytes > eager_bytes()) return 0;
-  switch (static_cast<CollectiveKind>(signature >> 60)) {
-    case CollectiveKind::kBroadcast:
-      return static_cast<int>(signature >> 40 & 0x3fff) == member ? bytes : 0;
-    case CollectiveKind::kCollect:
-    case CollectiveKind::kReduce:
-    case CollectiveKind::kScan:
-      return bytes;
-    case CollectiveKind::kAlltoall:
-    case CollectiveKind::kAlltoalls:
-      break;
-  }
-  return 0;
+  const auto kind = static_cast<CollectiveKind>(signature >> 60);
+  const bool is_read =
+      kind == CollectiveKind::kBroadcast
+          ? static_cast<int>(signature >> 40 & 0x3fff) == member
+          : kind != CollectiveKind::kAlltoall && kind != CollectiveKind::kAlltoalls;
+  return is_read ? bytes : 0;
 }
 
 LeaderExchange::Block Team::lines_of_node(std::uint64_t sequence) const {
@@ -137,18 +111,17 @@ LeaderExchange::Block Team::lines_of_node(std::uint64_t sequence) const {
     for (int i = 0; i < kPayloadWords; ++i)
       head.words[i] = line.words[i].load(std::memory_order_relaxed);
     head.eager_bytes = static_cast<std::uint32_t>(eager_bytes_used(member, sequence));
-    if (last.members != 0 && have_same_words(last, head)) {
+    if (last.members != 0 && last.eager_bytes == 0 && head.eager_bytes == 0 &&
+        std::memcmp(last.words, head.words, sizeof head.words) == 0) {
       ++last.members;
       std::memcpy(block.data() + at_last, &last, sizeof last);
       continue;
     }
     at_last = block.size();
     last = head;
-    block.resize(at_last + sizeof head + head.eager_bytes);
-    std::memcpy(block.data() + at_last, &head, sizeof head);
-    if (head.eager_bytes != 0)
-      std::memcpy(block.data() + at_last + sizeof head, area_.eager_buffer(member, sequence),
-                  head.eager_bytes);
+    LeaderExchange::append(block, head);
+    const std::byte* const eager = area_.eager_buffer(member, sequence);
+    block.insert(block.end(), eager, eager + head.eager_bytes);
   }
   return block;
 }
@@ -158,10 +131,8 @@ Status Team::take_lines(int node, std::span<const std::byte> block, std::uint64_
   LineHead head{};
   for (const int member : nodes_->members(node)) {
     if (head.members == 0) {
-      if (block.size() < sizeof head) return malformed();
-      std::memcpy(&head, block.data(), sizeof head);
-      block = block.subspan(sizeof head);
-      if (head.members == 0 || head.eager_bytes > std::min(block.size(), eager_bytes()) ||
+      if (!LeaderExchange::read(block, head) || head.members == 0 ||
+          head.eager_bytes > std::min(block.size(), eager_bytes()) ||
           (head.eager_bytes != 0 && head.members != 1))
         return malformed();
     }

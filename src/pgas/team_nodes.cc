@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
-
 namespace memspan {
 namespace {
 
@@ -22,20 +20,6 @@ struct BlockHead {
   std::uint64_t bytes = 0;
 };
 
-template <typename T>
-void append(LeaderExchange::Block& to, const T& value) {
-  const auto* from = reinterpret_cast<const std::byte*>(&value);
-  to.insert(to.end(), from, from + sizeof value);
-}
-
-template <typename T>
-bool read(std::span<const std::byte>& from, T& value) {
-  if (from.size() < sizeof value) return false;
-  std::memcpy(&value, from.data(), sizeof value);
-  from = from.subspan(sizeof value);
-  return true;
-}
-
 Status bad_message(int peer) {
   return {Code::kInternal, fmt::format("PE {} sent a malformed message of a barrier", peer)};
 }
@@ -43,35 +27,20 @@ Status bad_message(int peer) {
 // How long a notice may come before a message that it follows from.
 constexpr auto kNoticeLimit = std::chrono::seconds(1);
 
-// The sender may be gone before its notice of the loss is sent, so the message has the PE's end.
-Status failure_of(World& world, const MessageHead& head) {
-  const auto code = static_cast<Code>(head.code);
-  if (code != Code::kPeerLost || head.peer < 0 || head.peer >= world.size())
-    return {code, "it failed on another node"};
-  // A process that passes notices on does so with those that are new to its node.
-  WaitContext& waiting = world.waiting();
-  if (world.segment().mark_lost(head.peer, head.how) && waiting.on_loss)
-    waiting.on_loss(head.peer, head.how);
-  return lost_peer(world.waiting(), head.peer);
-}
-
 // One exchange, as this leader sees it. Nodes are counted from its own: 1 is the next one.
-class LeaderRound {
+class LeaderRound : private LeaderExchange {
  public:
-  using Block = LeaderExchange::Block;
-  using Take = std::function<Status(int node, std::span<const std::byte>)>;
-  LeaderRound(const LeaderExchange::Place& place, const Block& mine, const Take& take)
+  LeaderRound(const Place& place, const Block& mine, const Take& take)
       : place_(place),
         world_(place.world),
-        nodes_(place.nodes),
         count_(place.nodes.count()),
         take_(take),
         blocks_(static_cast<std::size_t>(count_)) {
-    blocks_[nodes_.mine()] = mine;
+    blocks_[place_.nodes.mine()] = mine;
   }
 
   Status run() {
-    if (nodes_.is_direct()) {
+    if (place_.nodes.is_direct()) {
       std::vector<int> others;
       for (int distance = 1; distance < count_; ++distance) {
         others.push_back(node_at(distance));
@@ -87,9 +56,9 @@ class LeaderRound {
   }
 
  private:
-  int node_at(int distance) const { return (nodes_.mine() + distance + count_) % count_; }
+  int node_at(int distance) const { return (place_.nodes.mine() + distance + count_) % count_; }
   const Block& block_at(int distance) const { return blocks_[node_at(distance)]; }
-  int leader_of(int node) const { return place_.shape.peer_of(nodes_.leader(node)); }
+  int leader_of(int node) const { return place_.shape.peer_of(place_.nodes.leader(node)); }
 
   // Sends the blocks of this node and of the `number - 1` next ones.
   Status send(int peer, int number) {
@@ -113,7 +82,17 @@ class LeaderRound {
     std::span<const std::byte> rest(message);
     MessageHead head;
     if (!read(rest, head)) return bad_message(peer);
-    if (head.code != 0) return failure_of(world_, head);
+    if (head.code != 0) {
+      const auto code = static_cast<Code>(head.code);
+      if (code != Code::kPeerLost || head.peer < 0 || head.peer >= world_.size())
+        return {code, "it failed on another node"};
+      // The sender may be gone before its notice of the loss is sent, so the message has the PE's
+      // end. A process that passes notices on does so with those that are new to its node.
+      WaitContext& waiting = world_.waiting();
+      if (world_.segment().mark_lost(head.peer, head.how) && waiting.on_loss)
+        waiting.on_loss(head.peer, head.how);
+      return lost_peer(waiting, head.peer);
+    }
     for (std::uint32_t i = 0; i < head.blocks; ++i) {
       BlockHead block;
       if (!read(rest, block) || block.node >= blocks_.size() || block.nodes > blocks_.size() ||
@@ -123,7 +102,7 @@ class LeaderRound {
       for (std::size_t k = 0; k < block.nodes; ++k) {
         const std::size_t node = (block.node + k) % blocks_.size();
         MEMSPAN_PASS(take_(static_cast<int>(node), bytes));
-        if (!nodes_.is_direct()) blocks_[node].assign(bytes.begin(), bytes.end());
+        if (!place_.nodes.is_direct()) blocks_[node].assign(bytes.begin(), bytes.end());
       }
       rest = rest.subspan(bytes.size());
     }
@@ -137,37 +116,33 @@ class LeaderRound {
   // its end: only time decides.
   int missing(const std::vector<int>& awaited) {
     for (const int node : awaited)
-      for (const int member : nodes_.members(node)) {
-        const bool is_leader = member == nodes_.leader(node);
-        if (!nodes_.is_direct() && !is_leader) continue;
+      for (const int member : place_.nodes.members(node)) {
+        const bool is_leader = member == place_.nodes.leader(node);
+        if (!place_.nodes.is_direct() && !is_leader) continue;
         const int peer = place_.shape.peer_of(member);
-        if (!world_.waiting().is_gone(peer) || (!is_leader && has_departed(peer))) continue;
-        if (world_.segment().peer(peer).death.load(std::memory_order_acquire) != 0) return peer;
+        const PeerSlot& slot = world_.segment().peer(peer);
+        if (!world_.waiting().is_gone(peer)) continue;
+        const bool is_dead = slot.death.load(std::memory_order_acquire) != 0;
+        if (is_dead && !is_leader && slot.wait_status.load(std::memory_order_relaxed) == kDeparted)
+          continue;
+        if (is_dead) return peer;
         if (!saw_end_) saw_end_ = Clock::now();
         if (Clock::now() - *saw_end_ > kNoticeLimit) return peer;
       }
     return -1;
   }
 
-  bool has_departed(int peer) const {
-    const PeerSlot& slot = world_.segment().peer(peer);
-    return slot.death.load(std::memory_order_acquire) != 0 &&
-           slot.wait_status.load(std::memory_order_relaxed) == kDeparted;
-  }
-
   // Takes what has come of `from`, and leaves the rest there.
   Status poll(std::vector<int>& from) {
-    for (std::size_t i = 0; i < from.size();) {
-      const int peer = leader_of(from[i]);
+    Status taken;
+    std::erase_if(from, [&](int node) {
+      if (!taken.is_ok()) return false;
+      const int peer = leader_of(node);
       const auto message = world_.messages().poll(peer, place_.key);
-      if (!message) {
-        ++i;
-        continue;
-      }
-      from.erase(from.begin() + static_cast<std::ptrdiff_t>(i));
-      MEMSPAN_PASS(take_message(peer, *message));
-    }
-    return Status::ok();
+      if (message) taken = take_message(peer, *message);
+      return message.has_value();
+    });
+    return taken;
   }
 
   // Waits for a message of each of these nodes, in the order in which they come.
@@ -181,17 +156,13 @@ class LeaderRound {
                       return from.empty() || !taken.is_ok();
                     },
                     Needs{[&] { return first_lost(world_, place_.shape, missing(from)); },
-                          [&] {
-                            return from.empty() ? -1
-                                                : place_.shape.peer_of(nodes_.leader(from.front()));
-                          }}),
+                          [&] { return from.empty() ? -1 : leader_of(from.front()); }}),
                 "waiting for another node");
     return taken;
   }
 
-  const LeaderExchange::Place& place_;
+  const Place& place_;
   World& world_;
-  const TeamNodes& nodes_;
   const int count_;
   const Take& take_;
   std::vector<Block> blocks_;
@@ -235,9 +206,7 @@ int first_lost(const World& world, const TeamShape& shape, int missing) {
   return first;
 }
 
-Status LeaderExchange::run(
-    const Place& place, const Block& mine,
-    const std::function<Status(int node, std::span<const std::byte>)>& take) {
+Status LeaderExchange::run(const Place& place, const Block& mine, const Take& take) {
   return LeaderRound(place, mine, take).run();
 }
 

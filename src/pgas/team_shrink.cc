@@ -71,11 +71,6 @@ struct Team::Living {
   }
 };
 
-bool Team::is_alive_peer(int peer) const {
-  // Its number among the deaths, which is set after the count of all: the number implies the count.
-  return world_.segment().peer(peer).death.load(std::memory_order_acquire) == 0;
-}
-
 std::vector<Team*> Team::shrinking() {
   std::vector<Team*> teams{this};
   for (const auto& attempt : attempts_) teams.push_back(attempt.get());
@@ -131,13 +126,11 @@ std::optional<Team::Living> Team::proposal_of(int maker) {
       auto living =
           Living::decode({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, size());
       if (!living) continue;
-      bool has_self = false;
-      bool can_be = true;
-      for (const int peer : living->peers) {
-        has_self = has_self || peer == world_.rank();
-        can_be = can_be && peer >= 0 && peer < world_.size() && is_alive_peer(peer);
-      }
-      if (can_be && has_self) return living;
+      const auto& peers = living->peers;
+      const bool can_be = std::all_of(peers.begin(), peers.end(), [this](int peer) {
+        return peer >= 0 && peer < world_.size() && is_alive_peer(peer);
+      });
+      if (can_be && std::count(peers.begin(), peers.end(), world_.rank()) != 0) return living;
     }
   return std::nullopt;
 }

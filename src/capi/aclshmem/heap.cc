@@ -62,7 +62,7 @@ void* allocate(const char* call, std::size_t bytes, std::size_t alignment,
   if (!is_kind(call, kind) || !is_ready(call)) return nullptr;
   if (bytes == 0) {
     // No bytes are a barrier all the same.
-    shmem_result(call, pgas::sync(*process_state.world_team, call));
+    shmem_result(call, process_state.world_team->barrier(call));
     return nullptr;
   }
   auto result = take(call, bytes, alignment, kind);
@@ -88,7 +88,7 @@ void* allocate_zeros(const char* call, std::size_t count, std::size_t size,
   else
     std::memset(pointer, 0, bytes);
   // A peer's put must not come before the zeros.
-  const Status all = pgas::sync(*process_state.world_team, call);
+  const Status all = process_state.world_team->barrier(call);
   return shmem_result(call, cleared.is_ok() ? all : cleared) == 0 ? pointer : nullptr;
 }
 

@@ -77,8 +77,7 @@ MEMSPAN_PROFILED(void*, calloc, (size_t count, size_t size)) try {
   if (pointer == nullptr) return nullptr;
   std::memset(pointer, 0, bytes);
   // A peer's put must not come before the zeros.
-  if (!require("shmem_calloc", pgas::sync(*process_state.world_team, "shmem_calloc")))
-    return nullptr;
+  if (!require("shmem_calloc", process_state.world_team->barrier("shmem_calloc"))) return nullptr;
   return pointer;
 }
 MEMSPAN_CATCH(nullptr)

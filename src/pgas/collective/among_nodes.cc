@@ -22,13 +22,13 @@ class NodePeers {
   int count() const { return static_cast<int>(members_.size()); }
   int mine() const { return team_.nodes()->mine(); }
 
-  // Reports that earlier puts to `node` have arrived.
-  Status signal(int node, int step) const { return send(node, step, nullptr, 0); }
+  // Puts bytes to `node`, whose wait() for the step ends when they have arrived.
+  Status put(int node, int step, std::byte* dest, const void* source, std::size_t bytes) const {
+    MEMSPAN_PASS(push(team_, team_.world().routes(), members_[node], dest, source, bytes));
+    return send(node, step, nullptr, 0);
+  }
   Status wait(int node, int step) const {
     return receive(node, step, [](std::span<std::byte>, std::size_t) {});
-  }
-  Status put(int node, std::byte* dest, const void* source, std::size_t bytes) const {
-    return push(team_, team_.world().routes(), members_[node], dest, source, bytes);
   }
 
   // Bytes by messages, for a receiver that has no place of its own for them.
@@ -110,7 +110,12 @@ class LeaderReduction {
     constexpr int kUnfold = 1;
     if (mine < 2 * extra && mine % 2 == 0) {
       MEMSPAN_PASS(peers_.send(mine + 1, kFold, data_, bytes_));
-      return take(mine + 1, kUnfold);
+      return peers_.receive(
+          mine + 1, kUnfold,
+          [this](std::span<std::byte> piece, std::size_t offset) {
+            copy_bytes(data_ + offset, piece.data(), piece.size());
+          },
+          bytes_);
     }
     if (mine < 2 * extra) MEMSPAN_PASS(combine_with(mine - 1, kFold));
     const int place = mine < 2 * extra ? mine / 2 : mine - extra;
@@ -144,8 +149,7 @@ class LeaderReduction {
     // The next node needs nothing of its own copy of these chunks any more.
     for (int i = 0; i < count - 1; ++i) {
       const auto [from, now] = chunk(mine + 1 - i);
-      MEMSPAN_PASS(peers_.put(next, data_ + from, data_ + from, now));
-      MEMSPAN_PASS(peers_.signal(next, count + i));
+      MEMSPAN_PASS(peers_.put(next, count + i, data_ + from, data_ + from, now));
       MEMSPAN_PASS(peers_.wait(previous, count + i));
     }
     return Status::ok();
@@ -159,15 +163,6 @@ class LeaderReduction {
     const auto i = static_cast<std::size_t>((number + 2 * peers_.count()) % peers_.count());
     const std::size_t first = std::min(elements, i * each);
     return {first * kernel_.bytes, (std::min(elements, first + each) - first) * kernel_.bytes};
-  }
-
-  Status take(int node, int step) const {
-    return peers_.receive(
-        node, step,
-        [this](std::span<std::byte> piece, std::size_t offset) {
-          copy_bytes(data_ + offset, piece.data(), piece.size());
-        },
-        bytes_);
   }
 
   Status combine_with(int node, int step) const {
@@ -191,26 +186,6 @@ class LeaderReduction {
   std::size_t bytes_;
 };
 
-// Every member of the node combines a slice of all near sources into the leader's dest.
-Status reduce_on_node(const PrefixReduction& all, std::byte* dest, const std::byte* source,
-                      std::size_t bytes) {
-  Team& team = all.team;
-  const std::vector<int>& near = team.nodes()->near();
-  const auto index =
-      static_cast<std::size_t>(std::find(near.begin(), near.end(), team.index()) - near.begin());
-  const std::size_t line = all.whole_elements(kCacheLine);
-  const std::size_t slice = (bytes / near.size() + line) / line * line;
-  const std::size_t last = std::min(bytes, (index + 1) * slice);
-  const std::size_t piece = all.whole_elements(kPieceBytes);
-  alignas(kCacheLine) std::byte sum[kPieceBytes];
-  for (std::size_t done = std::min(bytes, index * slice); done < last; done += piece) {
-    const std::size_t now = std::min(piece, last - done);
-    MEMSPAN_PASS(reduce_sources(all, near, sum, source + done, now));
-    MEMSPAN_PASS(push(team, team.world().routes(), near[0], dest + done, sum, now));
-  }
-  return complete_pushes(team.world().routes());
-}
-
 }  // namespace
 
 Status broadcast_among_nodes(Team& team, const char* what, void* dest, const void* source,
@@ -233,8 +208,7 @@ Status broadcast_among_nodes(Team& team, const char* what, void* dest, const voi
     for (distance /= 2; distance > 0; distance /= 2) {
       if (place + distance >= count) continue;
       MEMSPAN_PASS(
-          peers.put(node_at(place + distance), static_cast<std::byte*>(dest), data, bytes));
-      MEMSPAN_PASS(peers.signal(node_at(place + distance), 0));
+          peers.put(node_at(place + distance), 0, static_cast<std::byte*>(dest), data, bytes));
     }
     MEMSPAN_PASS(complete_pushes(team.world().routes()));
   }
@@ -271,7 +245,14 @@ Status reduce_among_nodes(const PrefixReduction& all, std::byte* dest, const std
                           std::size_t bytes) {
   Team& team = all.team;
   const TeamNodes& nodes = *team.nodes();
-  MEMSPAN_PASS(reduce_on_node(all, dest, source, bytes));
+  // Every member of the node combines a slice of all near sources into the leader's dest.
+  const std::vector<int>& members = nodes.near();
+  PrefixReduction near = all;
+  near.members = static_cast<int>(members.size());
+  near.listed = members.data();
+  const auto place = std::find(members.begin(), members.end(), team.index()) - members.begin();
+  MEMSPAN_PASS(reduce_slice(near, static_cast<int>(place), dest, source, bytes));
+  MEMSPAN_PASS(complete_pushes(team.world().routes()));
   MEMSPAN_PASS(team.barrier(all.what));
   if (team.is_node_leader()) {
     const NodePeers peers(team, all.what, leaders_of(nodes));

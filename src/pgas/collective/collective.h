@@ -9,10 +9,8 @@
 
 namespace memspan::pgas {
 
-// Completes this process's puts, then waits for all members.
+// Completes this process's puts, then waits for all members (Team::barrier() only waits).
 Status barrier(Team& team, const char* what);
-// Only waits for all members: their earlier plain stores are visible.
-Status sync(Team& team, const char* what);
 
 // Member `root`'s source to every dest; the caller decides about the root's own.
 enum class RootsDest { kWritten, kLeft };

@@ -11,11 +11,6 @@ std::ptrdiff_t block_of(int member, std::size_t block) {
   return member * static_cast<std::ptrdiff_t>(block);
 }
 
-// The ways among nodes are for memory of the host.
-bool goes_among_nodes(const Team& team, const RouteTable& table) {
-  return team.nodes() != nullptr && table.device == nullptr;
-}
-
 // The data is in the root's line if it fits, else in its eager buffer; the root continues at once.
 Status broadcast_eagerly(Team& team, const char* what, void* dest, const void* source,
                          std::size_t bytes, int root, RootsDest roots_dest) {
@@ -23,9 +18,7 @@ Status broadcast_eagerly(Team& team, const char* what, void* dest, const void* s
   const CollectiveSignature signature{CollectiveKind::kBroadcast, bytes, root};
   std::uint64_t words[kSignatureWord] = {};
   const bool is_in_words = bytes <= sizeof words;
-  const auto used = is_in_words && is_root
-                        ? static_cast<int>((bytes + sizeof words[0] - 1) / sizeof words[0])
-                        : 0;
+  const int used = is_in_words && is_root ? words_for(bytes) : 0;
   if (is_root && is_in_words) {
     copy_bytes(words, source, bytes);
   } else if (is_root) {
@@ -36,21 +29,11 @@ Status broadcast_eagerly(Team& team, const char* what, void* dest, const void* s
   if (is_root) {
     if (roots_dest == RootsDest::kWritten && dest != source) std::memmove(dest, source, bytes);
   } else if (is_in_words) {
-    for (int i = 0; i * sizeof words[0] < bytes; ++i) words[i] = team.word(root, i);
+    for (int i = 0; i < words_for(bytes); ++i) words[i] = team.word(root, i);
     copy_bytes(dest, words, bytes);
   } else {
     copy_bytes(dest, team.eager_buffer(root), bytes);
   }
-  return Status::ok();
-}
-
-Status fcollect_eagerly(Team& team, const char* what, void* dest, const void* source,
-                        std::size_t bytes) {
-  MEMSPAN_PASS(team.make_room(what));
-  copy_bytes(team.my_eager_buffer(), source, bytes);
-  MEMSPAN_PASS(team.barrier_checked(what, {CollectiveKind::kCollect, bytes}));
-  for (int member = 0; member < team.size(); ++member)
-    copy_bytes(at(dest, block_of(member, bytes)), team.eager_buffer(member), bytes);
   return Status::ok();
 }
 
@@ -74,16 +57,11 @@ Status barrier(Team& team, const char* what) {
   return team.barrier(what);
 }
 
-Status sync(Team& team, const char* what) {
-  return team.barrier(what);
-}
-
 Status broadcast(Team& team, const char* what, void* dest, const void* source, std::size_t bytes,
                  int root, RootsDest roots_dest) {
-  const bool is_device = is_on_device(team, dest, source);
-  if (!is_device && bytes <= team.eager_bytes())
+  const RouteTable& table = routes_for(team, dest, source);
+  if (table.device == nullptr && bytes <= team.eager_bytes())
     return broadcast_eagerly(team, what, dest, source, bytes, root, roots_dest);
-  const RouteTable& table = is_device ? team.world().program_routes() : team.world().routes();
   MEMSPAN_PASS(team.barrier_checked(what, {CollectiveKind::kBroadcast, bytes, root}));
   if (goes_among_nodes(team, table))
     MEMSPAN_PASS(broadcast_among_nodes(team, what, dest, source, bytes, root));
@@ -95,10 +73,15 @@ Status broadcast(Team& team, const char* what, void* dest, const void* source, s
 }
 
 Status fcollect(Team& team, const char* what, void* dest, const void* source, std::size_t bytes) {
-  const bool is_device = is_on_device(team, dest, source);
-  if (!is_device && bytes <= team.eager_bytes())
-    return fcollect_eagerly(team, what, dest, source, bytes);
-  const RouteTable& table = is_device ? team.world().program_routes() : team.world().routes();
+  const RouteTable& table = routes_for(team, dest, source);
+  if (table.device == nullptr && bytes <= team.eager_bytes()) {
+    MEMSPAN_PASS(team.make_room(what));
+    copy_bytes(team.my_eager_buffer(), source, bytes);
+    MEMSPAN_PASS(team.barrier_checked(what, {CollectiveKind::kCollect, bytes}));
+    for (int member = 0; member < team.size(); ++member)
+      copy_bytes(at(dest, block_of(member, bytes)), team.eager_buffer(member), bytes);
+    return Status::ok();
+  }
   if (goes_among_nodes(team, table)) {
     MEMSPAN_PASS(team.barrier_checked(what, {CollectiveKind::kCollect, bytes}));
     return gather_among_nodes(team, what, at(dest, 0), source,
@@ -146,9 +129,9 @@ Status alltoalls(Team& team, const char* what, void* dest, const void* source,
   const Strides strides{dest_stride, source_stride, 1, count};
   for (int i = 0; i < team.size() && count != 0; ++i) {
     const int member = member_after(team, i);
-    MEMSPAN_PASS(put_strided(table, table.route_of(to, team.peer_of(member)), to,
-                             at(source, block_of(member, count) * source_stride * element), strides,
-                             element_bytes));
+    MEMSPAN_PASS(move_strided(MoveDirection::kPut, table, table.route_of(to, team.peer_of(member)),
+                              to, at(source, block_of(member, count) * source_stride * element),
+                              strides, element_bytes));
   }
   MEMSPAN_PASS(complete_pushes(table));
   return team.barrier_checked(what, {CollectiveKind::kAlltoalls, count * element_bytes});

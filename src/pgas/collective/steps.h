@@ -8,15 +8,14 @@
 
 namespace memspan::pgas {
 
-// Whether dest or source is memory of a device, which only the routes of the program reach. Those
-// of the library itself are cheaper.
-inline bool is_on_device(const Team& team, const void* dest, const void* source) {
-  const World& world = team.world();
-  return world.wants_device() && (world.program_routes().is_on_device(dest, 0) ||
-                                  world.program_routes().is_on_device(source, 0));
-}
+// The routes of the library itself, or, if dest or source is memory of a device, those of the
+// program: only these reach it, but they cost more.
 inline const RouteTable& routes_for(const Team& team, const void* dest, const void* source) {
-  return is_on_device(team, dest, source) ? team.world().program_routes() : team.world().routes();
+  const World& world = team.world();
+  const bool is_on_device =
+      world.wants_device() && (world.program_routes().is_on_device(dest, 0) ||
+                               world.program_routes().is_on_device(source, 0));
+  return is_on_device ? world.program_routes() : world.routes();
 }
 
 // Writes to `member`'s copy of `dest`. Within this process the ranges may be the same.
@@ -55,36 +54,36 @@ inline Status push_to_all(Team& team, const RouteTable& table, void* dest, const
   return Status::ok();
 }
 
+// The ways among nodes are for memory of the host.
+inline bool goes_among_nodes(const Team& team, const RouteTable& table) {
+  return team.nodes() != nullptr && table.device == nullptr;
+}
+
 // Combines elements of the first so many members of a team in member order: for reductions (all
-// members) and scans (those up to this one). Three ways to get at them, by size.
+// members) and scans (those up to this one).
 struct PrefixReduction {
   Team& team;
   const char* what;
   const ReductionKernel& kernel;
   CollectiveKind kind;
-  int members;  // members 0 to members - 1; none give zeros
+  const RouteTable& table;
+  int members;                  // how many; none give zeros
+  const int* listed = nullptr;  // those of this node; null: members 0 to members - 1
 
   // The bytes of as many whole elements as fit; one does (kernels.h).
   std::size_t whole_elements(std::size_t room) const { return room / kernel.bytes * kernel.bytes; }
 };
 
-// The bytes that the words of a flag carry beside the signature.
-inline constexpr std::size_t kFlagBytes = kSignatureWord * sizeof(std::uint64_t);
-// A piece that stays in the first-level cache.
-inline constexpr std::size_t kPieceBytes = 16 << 10;
+// The words of a flag that carry so many bytes.
+inline int words_for(std::size_t bytes) {
+  return static_cast<int>((bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
+}
 
-// Collective: one barrier, after which all have read `source`, which may be `dest`.
-Status reduce_in_flags(const PrefixReduction& prefix, void* dest, const void* source,
-                       std::size_t bytes);  // up to kFlagBytes
-Status reduce_eagerly(const PrefixReduction& prefix, void* dest, const void* source,
-                      std::size_t bytes);  // up to team.eager_bytes()
-
-// Not collective: reads the members' `source`, which must not change in the call. `dest` is not it.
-Status reduce_sources(const PrefixReduction& prefix, void* dest, const void* source,
-                      std::size_t bytes);  // up to kPieceBytes
-// For these members, in their order.
-Status reduce_sources(const PrefixReduction& all, std::span<const int> members, void* dest,
-                      const void* source, std::size_t bytes);
+// Not collective: combines slice `index` of as many as there are members, and writes it to `dest`
+// on all members, or on the first one listed. `dest` may be `source`: only this member reads or
+// writes that slice.
+Status reduce_slice(const PrefixReduction& all, int index, std::byte* dest, const std::byte* source,
+                    std::size_t bytes);
 
 // The collectives on large data of teams with members on several nodes: inside a node by mapped
 // memory, between nodes by one member of each, so that each byte travels to each node once. Data

@@ -10,22 +10,15 @@ constexpr std::array<const char*, 10> kNames{
     "barrier",    "broadcast", "all_reduce", "reduce",     "reduce_scatter",
     "all_gather", "gather",    "scatter",    "all_to_all", "map"};
 
-// | call | type + 1 | op + 1 | 8 bits of nothing | root + 1 |, and the bytes.
-using Words = std::array<std::uint64_t, kCallWords>;
-
-Words encode(const CallSignature& call) {
-  const auto field = [](int number) { return static_cast<std::uint64_t>(number) + 1; };
-  return {static_cast<std::uint64_t>(call.call) | field(call.type) << 8 | field(call.op) << 16 |
-              field(call.root) << 32,
-          call.bytes};
-}
-
-// The words that a barrier carries.
+// The words that a barrier carries:
+// | call | type + 1 | op + 1 | 8 bits of nothing | root + 1 |, the bytes, and the data.
 struct Payload {
   Payload(const CallSignature& signature, const void* data, std::size_t data_bytes)
       : used(static_cast<int>(kCallWords + (data_bytes + sizeof words[0] - 1) / sizeof words[0])) {
-    const Words mine = encode(signature);
-    std::copy(mine.begin(), mine.end(), words);
+    const auto field = [](int number) { return static_cast<std::uint64_t>(number) + 1; };
+    words[0] = static_cast<std::uint64_t>(signature.call) | field(signature.type) << 8 |
+               field(signature.op) << 16 | field(signature.root) << 32;
+    words[1] = signature.bytes;
     if (data_bytes != 0) std::memcpy(words + kCallWords, data, data_bytes);
   }
   std::span<const std::uint64_t> call() const { return {words, kCallWords}; }
@@ -48,7 +41,7 @@ std::array<SignatureField, 5> fields_of(std::span<const std::uint64_t> words) {
 }
 
 Status explain_difference(const Team& team, std::span<const std::uint64_t> mine, int member) {
-  const Words other{team.word(member, 0), team.word(member, 1)};
+  const std::uint64_t other[] = {team.word(member, 0), team.word(member, 1)};
   const auto theirs = fields_of(other);
   std::array<std::uint64_t, theirs.size()> values{};
   for (std::size_t i = 0; i < theirs.size(); ++i) values[i] = theirs[i].value;
@@ -61,10 +54,10 @@ const char* CallSignature::what() const {
   return kNames[static_cast<std::size_t>(call)];
 }
 
-Status check_root(const ProcessGroup& group, int root) {
-  if (root >= 0 && root < group.size()) return Status::ok();
+Status check_member(const ProcessGroup& group, const char* role, int number, int least) {
+  if (number >= least && number < group.size()) return Status::ok();
   return {Code::kInvalidArgument,
-          fmt::format("the root is {}, allowed are 0 to {}", root, group.size() - 1)};
+          fmt::format("the {} is {}, allowed are {} to {}", role, number, least, group.size() - 1)};
 }
 
 Status checked_barrier(ProcessGroup& group, const CallSignature& signature, const void* data,

@@ -33,8 +33,8 @@ struct CallSignature {
   const char* what() const;  // "all_reduce"
 };
 
-// kInvalidArgument if no member has that number.
-Status check_root(const ProcessGroup& group, int root);
+// kInvalidArgument if no member has that number. `role` is the member's in messages.
+Status check_member(const ProcessGroup& group, const char* role, int number, int least = 0);
 
 // How many words of that barrier are left for data.
 inline constexpr std::size_t kCallWords = 2;
@@ -51,19 +51,6 @@ Status broadcast_barrier(ProcessGroup& group, const CallSignature& signature,
 // A member's data of the barrier just over.
 void read_call_data(const ProcessGroup& group, int member, void* data, std::size_t bytes);
 
-// Completes the writes for the next barrier, so that the others can read them, and calls `meet`,
-// that barrier. If they do not complete in time, the barrier would wait for the same member once
-// more: this member does not enter it, and the others time out.
-template <typename Meet>
-Status complete_and_meet(ProcessGroup& group, Meet meet) {
-  group.stage().order();
-  Status shared = group.complete_shares();
-  if (shared.code() == Code::kTimeout) return group.team().give_up(std::move(shared));
-  // A member that could not be reached is missing at the barrier, which says why.
-  MEMSPAN_PASS(meet());
-  return shared;
-}
-
 // Pieces of `bytes` bytes altogether through the pipeline buffers: fill(k) writes to
 // group.my_buffer(), then comes a barrier, and consume(k) reads group.buffer_of(). Once the calls
 // were compared and before anything is consumed, agree() gives how many pieces there are, at least
@@ -75,18 +62,25 @@ Status in_agreed_steps(ProcessGroup& group, const CallSignature& signature, std:
   MEMSPAN_PASS(group.team().settle(signature.what()));
   StageWrites& stage = group.stage();
   stage.begin(static_cast<std::size_t>(signature.call), bytes);
-  fill(std::size_t{0});
-  MEMSPAN_PASS(complete_and_meet(group, [&] {
-    stage.pause();
-    return checked_barrier(group, signature);
-  }));
-  const Result<std::size_t> steps = agree();
-  MEMSPAN_PASS(steps.status());
-  stage.resume();
-  consume(std::size_t{0});
-  for (std::size_t step = 1; step < steps.value(); ++step) {
+  std::size_t steps = 1;
+  for (std::size_t step = 0; step < steps; ++step) {
+    const bool is_first = step == 0;
     fill(step);
-    MEMSPAN_PASS(complete_and_meet(group, [&] { return group.team().barrier(signature.what()); }));
+    // Completes the writes, so that the others can read them. If they do not complete in time, the
+    // barrier would wait for the same member once more: this member does not enter it, and the
+    // others time out.
+    stage.order();
+    Status shared = group.complete_shares();
+    if (shared.code() == Code::kTimeout) return group.team().give_up(std::move(shared));
+    if (is_first) stage.pause();
+    // A member that could not be reached is missing at the barrier, which says why.
+    MEMSPAN_PASS(is_first ? checked_barrier(group, signature)
+                          : group.team().barrier(signature.what()));
+    MEMSPAN_PASS(shared);
+    if (is_first) {
+      MEMSPAN_PASS_ASSIGN(steps, agree());
+      stage.resume();
+    }
     consume(step);
   }
   stage.end();
@@ -102,18 +96,6 @@ Status in_steps(ProcessGroup& group, const CallSignature& signature, std::size_t
       consume);
 }
 
-// Writes the parts of a call's result, which are `bytes` bytes together.
-class ResultWriter {
- public:
-  explicit ResultWriter(std::size_t bytes) : copy_(bytes, MeasuredCopy::Shape::kPieces) {}
-  void operator()(void* to, const void* from, std::size_t bytes) {
-    if (bytes != 0 && to != from) copy_(to, from, bytes);
-  }
-
- private:
-  MeasuredCopy copy_;
-};
-
 // How many pieces of `piece` bytes `bytes` are; at least one.
 inline std::size_t pieces_of(std::size_t bytes, std::size_t piece) {
   return bytes == 0 ? 1 : (bytes + piece - 1) / piece;
@@ -128,5 +110,50 @@ inline Piece piece_of(std::size_t bytes, std::size_t piece, std::size_t step) {
   const std::size_t begin = std::min(bytes, step * piece);
   return {begin, std::min(piece, bytes - begin)};
 }
+
+// As in_steps(), for signature.bytes in pieces of `most` bytes.
+template <typename Fill, typename Consume>
+Status in_pieces(ProcessGroup& group, const CallSignature& signature, std::size_t most, Fill fill,
+                 Consume consume) {
+  const auto piece = [&](std::size_t step) { return piece_of(signature.bytes, most, step); };
+  return in_steps(
+      group, signature, pieces_of(signature.bytes, most),
+      [&](std::size_t step) { fill(piece(step)); },
+      [&](std::size_t step) { consume(piece(step)); });
+}
+
+// A whole number of cache lines of the buffer for each member, behind the `first` bytes.
+inline Slots cut_buffer(const ProcessGroup& group, std::size_t first) {
+  return {first, (kPipelineBytes - first) / static_cast<std::size_t>(group.size()) / kCacheLine *
+                     kCacheLine};
+}
+
+// The i-th other member after this one, so that not all read the same first.
+inline int other(const ProcessGroup& group, int i) {
+  return (group.rank() + i) % group.size();
+}
+
+// Gives each other member its piece of the values for it.
+template <typename PieceFor>
+void give_pieces(ProcessGroup& group, const Slots& slots, const void* const values[],
+                 PieceFor piece_for) {
+  for (int i = 1; i < group.size(); ++i) {
+    const int member = other(group, i);
+    const Piece piece = piece_for(member);
+    group.give(slots, member, at(values[member], piece.begin), piece.bytes);
+  }
+}
+
+// Writes the parts of a call's result, which are `bytes` bytes together.
+class ResultWriter {
+ public:
+  explicit ResultWriter(std::size_t bytes) : copy_(bytes, MeasuredCopy::Shape::kPieces) {}
+  void operator()(void* to, const void* from, std::size_t bytes) {
+    if (bytes != 0 && to != from) copy_(to, from, bytes);
+  }
+
+ private:
+  MeasuredCopy copy_;
+};
 
 }  // namespace memspan::pgas

@@ -11,17 +11,6 @@
 namespace memspan::pgas {
 namespace {
 
-// A whole number of cache lines of the buffer for each member, behind the `first` bytes.
-Slots cut_buffer(const ProcessGroup& group, std::size_t first) {
-  return {first, (kPipelineBytes - first) / static_cast<std::size_t>(group.size()) / kCacheLine *
-                     kCacheLine};
-}
-
-// The i-th other member after this one, so that not all read the same first.
-int other(const ProcessGroup& group, int i) {
-  return (group.rank() + i) % group.size();
-}
-
 // At the beginning of the buffer of the first piece a member says how many bytes it has for each
 // member, and then how many it wants from each.
 std::size_t bytes_of_sizes(const ProcessGroup& group) {
@@ -31,47 +20,38 @@ const std::uint64_t* sizes_of(const ProcessGroup& group, int member) {
   return reinterpret_cast<const std::uint64_t*>(group.buffer_of(member));
 }
 
-// All look at all pairs, so that all know.
-Status check_sizes(const ProcessGroup& group) {
+// The most bytes that a member has for another one. All look at all pairs, so that all know.
+Result<std::size_t> agree_on_sizes(const ProcessGroup& group) {
+  std::uint64_t most = 0;
   for (int from = 0; from < group.size(); ++from)
     for (int to = 0; to < group.size(); ++to) {
       const std::uint64_t has = sizes_of(group, from)[to];
       const std::uint64_t wants = sizes_of(group, to)[group.size() + from];
       if (has != wants)
-        return {Code::kInvalidArgument,
-                fmt::format("member {} has {} bytes for member {}, which wants {}", from, has, to,
-                            wants)};
+        return Status(Code::kInvalidArgument,
+                      fmt::format("member {} has {} bytes for member {}, which wants {}", from, has,
+                                  to, wants));
+      if (from != to) most = std::max(most, has);
     }
-  return Status::ok();
-}
-
-std::size_t largest(const ProcessGroup& group) {
-  std::uint64_t most = 0;
-  for (int from = 0; from < group.size(); ++from)
-    for (int to = 0; to < group.size(); ++to)
-      if (from != to) most = std::max(most, sizes_of(group, from)[to]);
   return most;
 }
 
 // The values of all members, for the root, or without one for all.
 Status gather(ProcessGroup& group, const CallSignature& signature, void* const results[],
               const void* values) {
-  const std::size_t bytes = signature.bytes;
   const bool is_for_all = signature.root < 0;
   const bool is_reader = is_for_all || group.rank() == signature.root;
-  ResultWriter write(bytes * static_cast<std::size_t>(group.size()));
-  return in_steps(
-      group, signature, pieces_of(bytes, kPipelineBytes),
-      [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, kPipelineBytes, step);
+  ResultWriter write(signature.bytes * static_cast<std::size_t>(group.size()));
+  return in_pieces(
+      group, signature, kPipelineBytes,
+      [&](const Piece& piece) {
         if (is_for_all)
           group.give_all(0, at(values, piece.begin), piece.bytes);
         else if (!is_reader)
           group.give_buffer(signature.root, at(values, piece.begin), piece.bytes);
       },
-      [&](std::size_t step) {
+      [&](const Piece& piece) {
         if (!is_reader) return;
-        const Piece piece = piece_of(bytes, kPipelineBytes, step);
         write(at(results[group.rank()], piece.begin), at(values, piece.begin), piece.bytes);
         for (int i = 1; i < group.size(); ++i)
           write(at(results[other(group, i)], piece.begin), group.buffer_of(other(group, i)),
@@ -86,7 +66,7 @@ Status group_barrier(ProcessGroup& group) {
 }
 
 Status group_broadcast(ProcessGroup& group, void* values, std::size_t bytes, int root) {
-  MEMSPAN_PASS(check_root(group, root));
+  MEMSPAN_PASS(check_member(group, "root", root));
   const CallSignature signature{GroupCall::kBroadcast, bytes, root};
   const bool is_root = group.rank() == root;
   if (bytes <= kCallDataBytes) {
@@ -104,15 +84,12 @@ Status group_broadcast(ProcessGroup& group, void* values, std::size_t bytes, int
     return Status::ok();
   }
   ResultWriter write(bytes);
-  return in_steps(
-      group, signature, pieces_of(bytes, kPipelineBytes),
-      [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, kPipelineBytes, step);
-        if (!is_root) return;
-        group.give_all(0, at(values, piece.begin), piece.bytes);
+  return in_pieces(
+      group, signature, kPipelineBytes,
+      [&](const Piece& piece) {
+        if (is_root) group.give_all(0, at(values, piece.begin), piece.bytes);
       },
-      [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, kPipelineBytes, step);
+      [&](const Piece& piece) {
         if (!is_root) write(at(values, piece.begin), group.buffer_of(root), piece.bytes);
       });
 }
@@ -124,31 +101,24 @@ Status group_all_gather(ProcessGroup& group, void* const results[], const void* 
 
 Status group_gather(ProcessGroup& group, void* const results[], const void* values,
                     std::size_t bytes, int root) {
-  MEMSPAN_PASS(check_root(group, root));
+  MEMSPAN_PASS(check_member(group, "root", root));
   return gather(group, {GroupCall::kGather, bytes, root}, results, values);
 }
 
 Status group_scatter(ProcessGroup& group, void* result, const void* const values[],
                      std::size_t bytes, int root) {
-  MEMSPAN_PASS(check_root(group, root));
+  MEMSPAN_PASS(check_member(group, "root", root));
   const bool is_root = group.rank() == root;
   const Slots slots = cut_buffer(group, 0);
   ResultWriter write(bytes);
-  return in_steps(
-      group, {GroupCall::kScatter, bytes, root}, pieces_of(bytes, slots.bytes),
-      [&](std::size_t step) {
-        if (!is_root) return;
-        const Piece piece = piece_of(bytes, slots.bytes, step);
-        for (int i = 1; i < group.size(); ++i) {
-          const auto member = static_cast<std::size_t>(other(group, i));
-          group.give(slots, other(group, i), at(values[member], piece.begin), piece.bytes);
-        }
+  return in_pieces(
+      group, {GroupCall::kScatter, bytes, root}, slots.bytes,
+      [&](const Piece& piece) {
+        if (is_root) give_pieces(group, slots, values, [&](int) { return piece; });
       },
-      [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, slots.bytes, step);
-        const auto mine = static_cast<std::size_t>(group.rank());
+      [&](const Piece& piece) {
         write(at(result, piece.begin),
-              is_root ? at(values[mine], piece.begin) : group.given(slots, root), piece.bytes);
+              is_root ? at(values[root], piece.begin) : group.given(slots, root), piece.bytes);
       });
 }
 
@@ -157,34 +127,31 @@ Status group_all_to_all(ProcessGroup& group, void* const results[],
                         const std::size_t value_bytes[]) {
   const CallSignature signature{GroupCall::kAllToAll};
   const Slots slots = cut_buffer(group, bytes_of_sizes(group));
-  const auto rank = static_cast<std::size_t>(group.rank());
   ResultWriter write(std::accumulate(result_bytes, result_bytes + group.size(), std::size_t{0}));
   const auto fill = [&](std::size_t step) {
     if (step == 0) {
       auto* const sizes = reinterpret_cast<std::uint64_t*>(group.my_buffer());
       std::copy_n(result_bytes, group.size(), std::copy_n(value_bytes, group.size(), sizes));
-      group.share(0, bytes_of_sizes(group));
+      group.share(0, group.my_buffer(), bytes_of_sizes(group));
     }
-    for (int i = 1; i < group.size(); ++i) {
-      const auto member = static_cast<std::size_t>(other(group, i));
-      const Piece piece = piece_of(value_bytes[member], slots.bytes, step);
-      group.give(slots, other(group, i), at(values[member], piece.begin), piece.bytes);
-    }
+    give_pieces(group, slots, values,
+                [&](int member) { return piece_of(value_bytes[member], slots.bytes, step); });
   };
   const auto consume = [&](std::size_t step) {
     for (int i = 1; i < group.size(); ++i) {
-      const auto member = static_cast<std::size_t>(other(group, i));
+      const int member = other(group, i);
       const Piece piece = piece_of(result_bytes[member], slots.bytes, step);
-      write(at(results[member], piece.begin), group.given(slots, other(group, i)), piece.bytes);
+      write(at(results[member], piece.begin), group.given(slots, member), piece.bytes);
     }
   };
   const auto agree = [&]() -> Result<std::size_t> {
-    MEMSPAN_PASS(check_sizes(group));
-    return pieces_of(largest(group), slots.bytes);
+    MEMSPAN_PASS_ASSIGN(const std::size_t most, agree_on_sizes(group));
+    return pieces_of(most, slots.bytes);
   };
   const std::size_t bytes =
       std::accumulate(value_bytes, value_bytes + group.size(), std::size_t{0});
   MEMSPAN_PASS(in_agreed_steps(group, signature, bytes, fill, agree, consume));
+  const int rank = group.rank();
   write(results[rank], values[rank], value_bytes[rank]);
   return Status::ok();
 }

@@ -11,25 +11,32 @@ namespace {
 // Combining is faster than another barrier below this many bytes of all members.
 constexpr std::size_t kWholeBytes = std::size_t{16} << 10;
 
-// One reduction of `bytes` bytes for the members that want it.
+// One reduction for the members that want it.
 struct Reducing {
+  Reducing(ProcessGroup& its_group, GroupCall call, void* to, const void* from, std::size_t count,
+           const ReductionKernel& kernel, int root = -1)
+      : group(its_group),
+        elements(kernel),
+        bytes(count * kernel.bytes),
+        signature{call, bytes, root, static_cast<int>(kernel.type), static_cast<int>(kernel.op)},
+        result(at(to, 0)),
+        values(at(from, 0)),
+        wants(root < 0 || group.rank() == root) {}
+
   ProcessGroup& group;
-  CallSignature signature;
   const ReductionKernel& elements;
+  std::size_t bytes;
+  CallSignature signature;
   std::byte* result;
   const std::byte* values;
-  std::size_t bytes;
   bool wants;  // this member is to have the result
-
-  std::size_t members() const { return static_cast<std::size_t>(group.size()); }
-  std::size_t rank() const { return static_cast<std::size_t>(group.rank()); }
 
   // Combines what the members have; `mine` of this one, source(member) of another.
   template <typename Source>
   void combine(void* into, const void* mine, std::size_t now, Source source) const {
     const void* sources[kMostGroupMembers];
-    for (std::size_t member = 0; member < members(); ++member)
-      sources[member] = member == rank() ? mine : source(static_cast<int>(member));
+    for (int member = 0; member < group.size(); ++member)
+      sources[member] = member == group.rank() ? mine : source(member);
     elements.combine(into, sources, group.size(), now / elements.bytes);
   }
 };
@@ -37,21 +44,19 @@ struct Reducing {
 Status reduce_in_call(const Reducing& all) {
   MEMSPAN_PASS(checked_barrier(all.group, all.signature, all.values, all.bytes));
   if (!all.wants) return Status::ok();
-  std::vector<std::byte> copies(all.members() * kCallDataBytes);
-  for (std::size_t member = 0; member < all.members(); ++member)
-    read_call_data(all.group, static_cast<int>(member), copies.data() + member * kCallDataBytes,
-                   all.bytes);
-  all.combine(all.result, all.values, all.bytes, [&](int member) {
-    return copies.data() + static_cast<std::size_t>(member) * kCallDataBytes;
-  });
+  std::vector<std::array<std::byte, kCallDataBytes>> copies(
+      static_cast<std::size_t>(all.group.size()));
+  for (int member = 0; member < all.group.size(); ++member)
+    read_call_data(all.group, member, copies[member].data(), all.bytes);
+  all.combine(all.result, all.values, all.bytes, [&](int member) { return copies[member].data(); });
   return Status::ok();
 }
 
 Status reduce_whole(const Reducing& all) {
-  return in_steps(
-      all.group, all.signature, 1,
-      [&](std::size_t) { all.group.give_all(0, all.values, all.bytes); },
-      [&](std::size_t) {
+  return in_pieces(
+      all.group, all.signature, kPipelineBytes,
+      [&](const Piece&) { all.group.give_all(0, all.values, all.bytes); },
+      [&](const Piece&) {
         if (all.wants)
           all.combine(all.result, all.values, all.bytes,
                       [&](int member) { return all.group.buffer_of(member); });
@@ -66,30 +71,35 @@ class Slices {
  public:
   explicit Slices(const Reducing& all)
       : all_(all),
-        slots_{0, kPipelineBytes / all.members() / kUnit * kUnit},
-        piece_(slots_.bytes * all.members()) {}
+        members_(static_cast<std::size_t>(all.group.size())),
+        slots_(cut_buffer(all.group, 0)),
+        piece_(slots_.bytes * members_) {}
 
   // The results of the last piece need one more step than there are pieces.
   std::size_t steps() const { return pieces_of(all_.bytes, piece_) + 1; }
 
   void fill(std::size_t step) const {
-    for (std::size_t member = 0; member < all_.members(); ++member) {
-      const Piece part = slice(step, member);
-      if (member == all_.rank() || part.bytes == 0) continue;
-      all_.group.give(slots_, static_cast<int>(member), all_.values + part.begin, part.bytes);
+    ProcessGroup& group = all_.group;
+    for (int i = 1; i < group.size(); ++i) {
+      const Piece part = slice(step, other(group, i));
+      group.give(slots_, other(group, i), all_.values + part.begin, part.bytes);
     }
     if (step == 0) return;
-    const Piece sums = slice(step - 1, all_.rank());
-    if (is_in_place())
-      all_.group.share_from(my_offset(), all_.result + sums.begin, sums.bytes);
-    else
-      all_.group.share(my_offset(), sums.bytes);
+    const Piece sums = slice(step - 1, group.rank());
+    const std::size_t place = slots_.offset_of(group.rank());
+    group.share(place, is_in_place() ? all_.result + sums.begin : group.my_buffer() + place,
+                sums.bytes);
   }
 
   // After it this process's next buffer has its results.
   void consume(std::size_t step) const {
-    if (all_.wants && step > 0) take_results(step - 1);
-    const Piece part = slice(step, all_.rank());
+    if (all_.wants && step > 0)
+      for (int i = 1; i < all_.group.size(); ++i) {
+        const int member = other(all_.group, i);
+        if (const Piece part = slice(step - 1, member); part.bytes != 0)
+          std::memcpy(all_.result + part.begin, all_.group.slot_of(slots_, member), part.bytes);
+      }
+    const Piece part = slice(step, all_.group.rank());
     if (part.bytes == 0) return;
     std::byte* const place = all_.group.my_slot(slots_);
     std::byte* const sums = all_.wants ? all_.result + part.begin : place;
@@ -101,93 +111,55 @@ class Slices {
  private:
   // This member's sums are made in its caller's memory: no member reads them in the buffer.
   bool is_in_place() const { return all_.wants && !all_.group.has_near(); }
-  std::size_t my_offset() const { return slots_.offset_of(all_.group.rank()); }
 
-  // Whole elements of every type, and whole cache lines.
-  static constexpr std::size_t kUnit = kCacheLine;
-
-  // The part of piece `step` that `member` combines; the last piece is also cut evenly.
-  Piece slice(std::size_t step, std::size_t member) const {
+  // The part of piece `step` that `member` combines; the last piece is also cut evenly. Whole cache
+  // lines are whole elements of every type.
+  Piece slice(std::size_t step, int member) const {
     const Piece piece = piece_of(all_.bytes, piece_, step);
     const std::size_t each =
-        std::min(slots_.bytes, (piece.bytes / all_.members() + kUnit) / kUnit * kUnit);
-    const Piece part = piece_of(piece.bytes, each, member);
+        std::min(slots_.bytes, (piece.bytes / members_ + kCacheLine) / kCacheLine * kCacheLine);
+    const Piece part = piece_of(piece.bytes, each, static_cast<std::size_t>(member));
     return {piece.begin + part.begin, part.bytes};
   }
 
-  void take_results(std::size_t step) const {
-    for (std::size_t i = 1; i < all_.members(); ++i) {
-      const std::size_t member = (all_.rank() + i) % all_.members();
-      if (const Piece part = slice(step, member); part.bytes != 0)
-        std::memcpy(all_.result + part.begin, all_.group.slot_of(slots_, static_cast<int>(member)),
-                    part.bytes);
-    }
-  }
-
   const Reducing& all_;
+  const std::size_t members_;
   const Slots slots_;
   const std::size_t piece_;
 };
 
-Status reduce_by_slices(const Reducing& all) {
+Status reduce(const Reducing& all) {
+  if (all.bytes <= kCallDataBytes) return reduce_in_call(all);
+  if (all.bytes * static_cast<std::size_t>(all.group.size()) <= 2 * kWholeBytes)
+    return reduce_whole(all);
   const Slices slices(all);
   return in_steps(
       all.group, all.signature, slices.steps(), [&](std::size_t step) { slices.fill(step); },
       [&](std::size_t step) { slices.consume(step); });
 }
 
-Status reduce(const Reducing& all) {
-  if (all.bytes <= kCallDataBytes) return reduce_in_call(all);
-  if (all.bytes * all.members() <= 2 * kWholeBytes) return reduce_whole(all);
-  return reduce_by_slices(all);
-}
-
-CallSignature signature_of(GroupCall call, std::size_t bytes, const ReductionKernel& elements,
-                           int root = -1) {
-  return {call, bytes, root, static_cast<int>(elements.type), static_cast<int>(elements.op)};
-}
-
 }  // namespace
 
 Status group_all_reduce(ProcessGroup& group, void* result, const void* values, std::size_t count,
                         const ReductionKernel& elements) {
-  const std::size_t bytes = count * elements.bytes;
-  return reduce({group, signature_of(GroupCall::kAllReduce, bytes, elements), elements,
-                 at(result, 0), at(values, 0), bytes, true});
+  return reduce({group, GroupCall::kAllReduce, result, values, count, elements});
 }
 
 Status group_reduce(ProcessGroup& group, void* result, const void* values, std::size_t count,
                     const ReductionKernel& elements, int root) {
-  MEMSPAN_PASS(check_root(group, root));
-  const std::size_t bytes = count * elements.bytes;
-  return reduce({group, signature_of(GroupCall::kReduce, bytes, elements, root), elements,
-                 at(result, 0), at(values, 0), bytes, group.rank() == root});
+  MEMSPAN_PASS(check_member(group, "root", root));
+  return reduce({group, GroupCall::kReduce, result, values, count, elements, root});
 }
 
 Status group_reduce_scatter(ProcessGroup& group, void* result, const void* const values[],
                             std::size_t count, const ReductionKernel& elements) {
-  const std::size_t bytes = count * elements.bytes;
-  const auto rank = static_cast<std::size_t>(group.rank());
-  const auto members = static_cast<std::size_t>(group.size());
-  const Slots slots{0, kPipelineBytes / members / kCacheLine * kCacheLine};
-  const Reducing all{group,
-                     signature_of(GroupCall::kReduceScatter, bytes, elements),
-                     elements,
-                     at(result, 0),
-                     at(values[rank], 0),
-                     bytes,
-                     true};
-  return in_steps(
-      group, all.signature, pieces_of(bytes, slots.bytes),
-      [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, slots.bytes, step);
-        for (std::size_t member = 0; member < members; ++member) {
-          if (member == rank || piece.bytes == 0) continue;
-          group.give(slots, static_cast<int>(member), at(values[member], piece.begin), piece.bytes);
-        }
-      },
-      [&](std::size_t step) {
-        const Piece piece = piece_of(bytes, slots.bytes, step);
+  const Slots slots = cut_buffer(group, 0);
+  const Reducing all(group, GroupCall::kReduceScatter, result, values[group.rank()], count,
+                     elements);
+  return in_pieces(
+      group, all.signature, slots.bytes,
+      [&](const Piece& piece) { give_pieces(group, slots, values, [&](int) { return piece; }); },
+      [&](const Piece& piece) {
         if (piece.bytes == 0) return;
         all.combine(all.result + piece.begin, all.values + piece.begin, piece.bytes,
                     [&](int member) { return group.given(slots, member); });

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "pgas/group/call.h"
+
 namespace memspan::pgas {
 namespace {
 
@@ -50,13 +52,13 @@ struct PointToPoint::Ring {
     const std::uint64_t position = written->load(std::memory_order_relaxed);
     const std::size_t at = position % kBytes;
     const std::size_t first = std::min(bytes, kBytes - at);
+    const auto* const rest = static_cast<const std::byte*>(from) + first;
     if (far != nullptr) {
-      if (bytes > first) put(data, static_cast<const std::byte*>(from) + first, bytes - first);
+      if (bytes > first) put(data, rest, bytes - first);
       put_position(position + advance, data + at, from, first);
     } else {
-      if (first != 0) std::memcpy(data + at, from, first);
-      if (bytes > first)
-        std::memcpy(data, static_cast<const std::byte*>(from) + first, bytes - first);
+      std::memcpy(data + at, from, first);
+      if (bytes > first) std::memcpy(data, rest, bytes - first);
     }
     written->store(position + advance, std::memory_order_release);
   }
@@ -93,12 +95,12 @@ PointToPoint::PointToPoint(ProcessGroup& group)
 
 // At a far receiver the ring is in its channel to this process.
 PointToPoint::Ring PointToPoint::sending_ring(int receiver) const {
-  const auto channel = [&](int member) {
-    return reinterpret_cast<Channel*>(group_.channel(group_.rank(), member));
+  const auto channel = [&](int member) -> Channel& {
+    return *reinterpret_cast<Channel*>(group_.channel(group_.rank(), member));
   };
-  Channel& own = *channel(receiver);
+  Channel& own = channel(receiver);
   if (group_.is_near(receiver)) return {&own.written, &own.read, own.ring};
-  Channel& there = *channel(group_.rank());
+  Channel& there = channel(group_.rank());
   World& world = group_.world();
   group_.note_messages_to(receiver);
   return {&own.sent, &own.taken, there.ring, &world, &world.route(receiver), &there.written};
@@ -117,9 +119,7 @@ PointToPoint::Ring PointToPoint::receiving_ring(int sender) const {
 
 Result<std::shared_ptr<Message>> PointToPoint::post(Message message) {
   const int least = message.kind == Message::Kind::kReceive ? kAnybody : 0;
-  if (message.member < least || message.member >= group_.size())
-    return Status(Code::kInvalidArgument, fmt::format("the member is {}, allowed are {} to {}",
-                                                      message.member, least, group_.size() - 1));
+  MEMSPAN_PASS(check_member(group_, "member", message.member, least));
   auto made = std::make_shared<Message>(std::move(message));  // owners: post() has them
   MutexLock lock(mutex_);
   if (made->kind == Message::Kind::kSend)
@@ -134,8 +134,8 @@ Status PointToPoint::test(const std::shared_ptr<Message>& message) {
   // Before the look at what has come: a member that is gone sends nothing more.
   const int lost = lost_for(*message);
   MutexLock lock(mutex_);
-  if (message->state == Message::State::kPending) progress();
-  if (message->state != Message::State::kPending) return message->status;
+  if (message->is_pending) progress();
+  if (!message->is_pending) return message->status;
   if (lost >= 0) return lost_peer(group_.world().waiting(), lost);
   return {Code::kUnavailable, "pending"};
 }
@@ -157,15 +157,12 @@ int PointToPoint::lost_for(const Message& message) const {
   const NodeSegment& segment = group_.world().segment();
   if (segment.header().deaths.load(std::memory_order_acquire) == 0) return -1;
   if (group_.has_left()) return group_.rank();
-  if (message.member == kAnybody) return lost_for_anybody();
-  const bool is_gone = segment.peer(message.member).death.load(std::memory_order_acquire) != 0;
-  return is_gone ? message.member : -1;
-}
-
-// The message may be from a member that died. One that left has sent all its messages: the others
-// may still send, while there are others.
-int PointToPoint::lost_for_anybody() const {
-  const NodeSegment& segment = group_.world().segment();
+  if (message.member != kAnybody) {
+    const bool is_gone = segment.peer(message.member).death.load(std::memory_order_acquire) != 0;
+    return is_gone ? message.member : -1;
+  }
+  // The message may be from a member that died. One that left has sent all its messages: the others
+  // may still send, while there are others.
   int departed = -1;
   bool has_others = group_.size() == 1;
   for (int member = 0; member < group_.size(); ++member) {
@@ -188,7 +185,7 @@ int PointToPoint::sender_of(const std::shared_ptr<Message>& message) {
 
 void PointToPoint::forget(const std::shared_ptr<Message>& message) {
   MutexLock lock(mutex_);
-  if (message->state != Message::State::kPending) return;
+  if (!message->is_pending) return;
   if (message->kind == Message::Kind::kReceive) {
     receives_.remove(message);
     message->memory = nullptr;  // one that is coming goes nowhere
@@ -237,7 +234,7 @@ bool PointToPoint::push(int member) {
       has_moved = true;
     }
     if (now < left) break;
-    message.state = Message::State::kDone;
+    message.is_pending = false;
     sends.pop_front();
   }
   if (has_moved) group_.world().route(member).notify_sync();
@@ -270,7 +267,13 @@ bool PointToPoint::pull(int member) {
     }
     has_moved |= now != 0 || left == 0;
     if (now < left) break;
-    end_incoming(sender, member);
+    const Incoming done = std::exchange(incoming, {});
+    if (done.receive != nullptr) finish(*done.receive, member);
+    if (done.unexpected == nullptr) continue;
+    done.unexpected->is_whole = true;
+    if (done.unexpected->receive == nullptr) continue;
+    deliver(*done.unexpected, member);
+    sender.unexpected.remove_if([&](const Unexpected& other) { return &other == done.unexpected; });
   }
   if (has_moved) group_.world().route(member).notify_sync();
   return has_moved;
@@ -281,37 +284,19 @@ bool PointToPoint::begin_incoming(int member, const Ring& ring) {
   Peer& sender = peer(member);
   Header header{};
   ring.read(&header, sizeof header, sizeof header);
-  sender.incoming = {true, header, 0, find_receive(member, header.tag), nullptr};
-  if (sender.incoming.receive != nullptr) {
-    if (!check_size(*sender.incoming.receive, header, member)) sender.incoming.receive = nullptr;
+  sender.incoming = {true, header, 0, nullptr, nullptr};
+  // The first receive that matches, in the order of posting.
+  const auto found = std::find_if(receives_.begin(), receives_.end(), [&](const auto& receive) {
+    return (receive->member == member || receive->member == kAnybody) && receive->tag == header.tag;
+  });
+  if (found != receives_.end()) {
+    if (check_size(**found, header, member)) sender.incoming.receive = *found;
+    receives_.erase(found);
   } else {
     sender.unexpected.push_back({header, std::vector<std::byte>(header.bytes)});
     sender.incoming.unexpected = &sender.unexpected.back();
   }
   return true;
-}
-
-void PointToPoint::end_incoming(Peer& from, int member) {
-  Incoming done = std::move(from.incoming);
-  from.incoming = {};
-  if (done.receive != nullptr) finish(*done.receive, member);
-  if (done.unexpected == nullptr) return;
-  done.unexpected->is_whole = true;
-  if (done.unexpected->receive == nullptr) return;
-  deliver(*done.unexpected, member);
-  from.unexpected.remove_if([&](const Unexpected& other) { return &other == done.unexpected; });
-}
-
-// Takes the first receive that matches, in the order of posting.
-std::shared_ptr<Message> PointToPoint::find_receive(int member, std::int64_t tag) {
-  const auto found = std::find_if(
-      receives_.begin(), receives_.end(), [&](const std::shared_ptr<Message>& receive) {
-        return (receive->member == member || receive->member == kAnybody) && receive->tag == tag;
-      });
-  if (found == receives_.end()) return nullptr;
-  auto message = *found;
-  receives_.erase(found);
-  return message;
 }
 
 // Takes a matching unexpected message; false if none matches.
@@ -344,17 +329,17 @@ void PointToPoint::deliver(Unexpected& unexpected, int member) {
 
 bool PointToPoint::check_size(Message& message, const Header& header, int member) {
   if (message.bytes == header.bytes) return true;
-  message.sender = member;
-  message.status = Status(Code::kInvalidArgument,
-                          fmt::format("member {} sent {} bytes with tag {}, and {} were asked for",
-                                      member, header.bytes, header.tag, message.bytes));
-  message.state = Message::State::kFailed;
+  finish(message, member,
+         {Code::kInvalidArgument,
+          fmt::format("member {} sent {} bytes with tag {}, and {} were asked for", member,
+                      header.bytes, header.tag, message.bytes)});
   return false;
 }
 
-void PointToPoint::finish(Message& message, int member) {
+void PointToPoint::finish(Message& message, int member, Status status) {
   message.sender = member;
-  message.state = Message::State::kDone;
+  message.status = std::move(status);
+  message.is_pending = false;
 }
 
 }  // namespace memspan::pgas

@@ -23,14 +23,13 @@ inline constexpr int kAnybody = -1;
 // A message that is sent or received. The mutex of its PointToPoint guards the fields that change.
 struct Message {
   enum class Kind { kSend, kReceive };
-  enum class State { kPending, kDone, kFailed };
   Kind kind;
   int member;  // the other end; kAnybody for a receive from any member
   std::int64_t tag;
   std::byte* memory;
   std::size_t bytes;
-  State state = State::kPending;
-  Status status = {};                // of a failed one
+  bool is_pending = true;
+  Status status = {};                // of one that is not pending
   int sender = -1;                   // of one that was received
   std::size_t moved = 0;             // of a send: bytes of header and data
   std::vector<std::byte> kept = {};  // what a forgotten send still has to send
@@ -84,18 +83,15 @@ class PointToPoint : NotCopyable {
   Peer& peer(int member) MEMSPAN_REQUIRES(mutex_) { return peers_[member]; }
   // A gone member without which the message cannot be sent or received, or -1.
   int lost_for(const Message& message) const;
-  int lost_for_anybody() const;
   void progress() MEMSPAN_REQUIRES(mutex_);
   bool push(int member) MEMSPAN_REQUIRES(mutex_);
   bool pull(int member) MEMSPAN_REQUIRES(mutex_);
   bool is_wanted(int member) const MEMSPAN_REQUIRES(mutex_);
   bool begin_incoming(int member, const Ring& ring) MEMSPAN_REQUIRES(mutex_);
-  void end_incoming(Peer& from, int member) MEMSPAN_REQUIRES(mutex_);
-  std::shared_ptr<Message> find_receive(int member, std::int64_t tag) MEMSPAN_REQUIRES(mutex_);
   bool match_unexpected(const std::shared_ptr<Message>& message) MEMSPAN_REQUIRES(mutex_);
   void deliver(Unexpected& unexpected, int member) MEMSPAN_REQUIRES(mutex_);
   static bool check_size(Message& message, const Header& header, int member);
-  static void finish(Message& message, int member);
+  static void finish(Message& message, int member, Status status = Status::ok());
 
   ProcessGroup& group_;
   Mutex mutex_;

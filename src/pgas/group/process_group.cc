@@ -6,13 +6,6 @@
 #include <bit>
 
 namespace memspan::pgas {
-namespace {
-
-// Far members that do not answer within it may miss the last messages of one that leaves.
-constexpr Duration kLeaveLimit = std::chrono::seconds(2);
-
-}  // namespace
-
 Result<std::unique_ptr<ProcessGroup>> ProcessGroup::join(int rank, int size,
                                                          const Exchange& exchange, Duration limit,
                                                          const std::string& host) {
@@ -22,11 +15,11 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::join(int rank, int size,
   MEMSPAN_TRY_ASSIGN(std::unique_ptr<World> world,
                      World::create(std::move(membership), heap, StaticVariables::kOwn),
                      "making a group");
-  world->waiting().limit = limit;
-  world->operations().set_limit(limit);
   // A word that another member sets is waited for in vain only when that one dies or leaves.
   world->waiting().survives_deaths.store(true, std::memory_order_relaxed);
-  return std::make_unique<ProcessGroup>(std::move(world));
+  auto group = std::make_unique<ProcessGroup>(std::move(world));
+  group->set_limit(limit);
+  return group;
 }
 
 ProcessGroup::ProcessGroup(std::unique_ptr<World> world)
@@ -48,6 +41,8 @@ std::size_t ProcessGroup::heap_bytes(const NodeMap& nodes) {
 // This member's messages are in the far members' memory before they hear that it left: frames of a
 // connection are applied in order, so the answer to a get comes after them.
 void ProcessGroup::leave() {
+  // Far members that do not answer within it may miss the last messages of one that leaves.
+  constexpr Duration kLeaveLimit = std::chrono::seconds(2);
   if (has_left()) return;
   const Deadline deadline = Deadline::after(kLeaveLimit);
   if (has_far_) {
@@ -81,7 +76,7 @@ Status ProcessGroup::check_one_node(const char* what) const {
 
 // ---- members of other nodes
 
-void ProcessGroup::share_with_nodes(std::size_t offset, const std::byte* from, std::size_t bytes) {
+void ProcessGroup::share(std::size_t offset, const std::byte* from, std::size_t bytes) {
   for (int node = 0; node < world_->nodes().count(); ++node)
     if (node != world_->nodes().node_of(rank())) put_to_node(node, offset, from, bytes);
 }
@@ -96,7 +91,8 @@ void ProcessGroup::put_to_node(int node, std::size_t offset, const std::byte* fr
   if (sharing_.is_ok()) sharing_ = put;
 }
 
-Status ProcessGroup::complete_puts() {
+Status ProcessGroup::complete_shares() {
+  if (!has_far_) return Status::ok();
   Status first = std::exchange(sharing_, Status::ok());
   if (team_->is_node_leader() && team_->nodes()->is_direct()) return first;
   const Status applied = world_->operations().quiet();
@@ -106,32 +102,26 @@ Status ProcessGroup::complete_puts() {
 Status ProcessGroup::arrive() {
   MEMSPAN_PASS(team_->settle("arriving"));
   ++arrived_;
-  for (int node = 0; node < world_->nodes().count(); ++node) arrive_at_node(node);
-  return Status::ok();
-}
-
-void ProcessGroup::arrive_at_node(int node) {
-  const int leader = world_->nodes().leader_of(node);
-  if (!is_near(leader)) {
+  for (int node = 0; node < world_->nodes().count(); ++node) {
+    const int leader = world_->nodes().leader_of(node);
+    if (is_near(leader)) continue;
     const Route& route = world_->route(leader);
     const AtomicOp add{.kind = AtomicKind::kAdd, .width = 8, .operand = 1};
     // A member that is gone will be noticed by the collective.
     static_cast<void>(route.link->atomic(world_->operations(), add,
                                          world_->routes().place_of(route, world_->heap_of(rank())),
                                          nullptr));
-    return;
   }
-  const std::uint64_t all = arrived_ * static_cast<std::uint64_t>(size());
   // The last one wakes the members that wait for it.
-  if (arrivals().fetch_add(1, std::memory_order_acq_rel) + 1 != all) return;
+  if (arrivals().fetch_add(1, std::memory_order_acq_rel) + 1 != all_arrivals()) return Status::ok();
   for (int member = 0; member < size(); ++member)
     if (member != rank() && is_near(member)) world_->route(member).notify_sync();
+  return Status::ok();
 }
 
 Status ProcessGroup::wait_for_arrivals(Duration patience) {
-  const std::uint64_t all = arrived_ * static_cast<std::uint64_t>(size());
   return wait_for(world_->waiting(), WaitsFor::kSync, "a collective", Deadline::after(patience),
-                  [&] { return arrivals().load(std::memory_order_acquire) >= all; });
+                  [&] { return arrivals().load(std::memory_order_acquire) >= all_arrivals(); });
 }
 
 std::byte* ProcessGroup::channel(int owner, int member) const {

@@ -132,27 +132,21 @@ class ProcessGroup : NotCopyable {
   }
   // Puts bytes to that place of my_buffer().
   void give_all(std::size_t offset, const void* from, std::size_t bytes) {
-    stage_.write(my_buffer() + offset, from, bytes);
-    share(offset, bytes);
+    std::byte* const to = my_buffer() + offset;
+    stage_.write(to, from, bytes);
+    share(offset, to, bytes);
   }
-  // Shares these bytes of my_buffer() with other nodes.
-  void share(std::size_t offset, std::size_t bytes) {
-    if (has_far_) share_with_nodes(offset, my_buffer() + offset, bytes);
-  }
-  // As share(), for bytes elsewhere: if has_near() is false, no member reads my_buffer().
-  void share_from(std::size_t offset, const std::byte* from, std::size_t bytes) {
-    share_with_nodes(offset, from, bytes);
-  }
+  // Shares bytes at that offset of my_buffer() with other nodes. They may be elsewhere: if
+  // has_near() is false, no member reads my_buffer().
+  void share(std::size_t offset, const std::byte* from, std::size_t bytes);
   // Whether another member is on this node.
   bool has_near() const { return !has_far_ || team_->nodes()->near().size() > 1; }
 
   // Writes data that one other member reads after the next barrier to its slot of this process's
   // buffer. For a member on another node the data is taken straight from `from`.
   void give(const Slots& slots, int member, const std::byte* from, std::size_t bytes) {
-    if (!is_near(member))
-      put_to_node(world_->nodes().node_of(member), slots.offset_of(member), from, bytes);
-    else
-      stage_.write(slot(slots, rank(), member, team_->sequence() + 1), from, bytes);
+    give_at(slots.offset_of(member), slot(slots, rank(), member, team_->sequence() + 1), member,
+            from, bytes);
   }
   // The data that `member` gave this one for the last barrier.
   const std::byte* given(const Slots& slots, int member) const {
@@ -161,13 +155,10 @@ class ProcessGroup : NotCopyable {
   }
   // Puts bytes to the beginning of my_buffer() for only one other member.
   void give_buffer(int member, const std::byte* from, std::size_t bytes) {
-    if (!is_near(member))
-      put_to_node(world_->nodes().node_of(member), 0, from, bytes);
-    else
-      stage_.write(my_buffer(), from, bytes);
+    give_at(0, my_buffer(), member, from, bytes);
   }
   // A member's own slot, which all others read: this process's for its next barrier, and a member's
-  // for the last one. share() of slots.offset_of(rank()) shares its bytes.
+  // for the last one. share() at slots.offset_of(rank()) shares its bytes.
   std::byte* my_slot(const Slots& slots) const {
     return slot(slots, rank(), rank(), team_->sequence() + 1);
   }
@@ -178,7 +169,7 @@ class ProcessGroup : NotCopyable {
   // How this member's buffer is written in the call under way.
   StageWrites& stage() { return stage_; }
   // Before a barrier: completes the shares. Fails if one of them could not be put.
-  Status complete_shares() { return has_far_ ? complete_puts() : Status::ok(); }
+  Status complete_shares();
   // Announces this member's next collective. Call it for each, or for none. Waits until all have
   // come to the last one, which may have been over here before (a broadcast's root).
   Status arrive();
@@ -240,10 +231,15 @@ class ProcessGroup : NotCopyable {
     return copy_of_buffer(member, team_->sequence(), node_leader());
   }
   int node_leader() const { return world_->nodes().leader_of(world_->nodes().node_of(rank())); }
-  void share_with_nodes(std::size_t offset, const std::byte* from, std::size_t bytes);
+  // To `near`, or to the copy of my_buffer() on the member's node.
+  void give_at(std::size_t offset, std::byte* near, int member, const std::byte* from,
+               std::size_t bytes) {
+    if (is_near(member))
+      stage_.write(near, from, bytes);
+    else
+      put_to_node(world_->nodes().node_of(member), offset, from, bytes);
+  }
   void put_to_node(int node, std::size_t offset, const std::byte* from, std::size_t bytes);
-  Status complete_puts();
-  void arrive_at_node(int node);
 
   static constexpr std::size_t kArrivalsBytes = kFalseSharingRange;
 
@@ -252,6 +248,8 @@ class ProcessGroup : NotCopyable {
   std::atomic<std::uint64_t>& arrivals() const {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(world_->heap_of(node_leader()));
   }
+
+  std::uint64_t all_arrivals() const { return arrived_ * static_cast<std::uint64_t>(size()); }
 
   std::unique_ptr<World> world_;
   std::unique_ptr<Team> team_;

@@ -160,9 +160,7 @@ Status MappedPages::unmap(const ProcessGroup& group, void* const mapped[]) {
 
 Status swap_word(ProcessGroup& group, std::atomic<std::uint32_t>& word, std::uint32_t expected,
                  std::uint32_t value, int member, Deadline deadline) {
-  if (member < 0 || member >= group.size())
-    return {Code::kInvalidArgument,
-            fmt::format("the member is {}, allowed are 0 to {}", member, group.size() - 1)};
+  MEMSPAN_PASS(check_member(group, "member", member));
   if (!group.is_near(member)) return group.check_one_node("a signal");
   const World& world = group.world();
   // Pairs with itself at the other end: what was written before is seen after.

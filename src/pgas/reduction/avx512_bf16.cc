@@ -3,8 +3,6 @@
 #ifdef __x86_64__
 #include "pgas/reduction/avx512.h"
 
-#include "pgas/reduction/wide_combine.h"
-
 namespace memspan::pgas {
 
 template struct WideKernels<Bfloat16, Avx512<Instructions::kAvx512Bf16>>;

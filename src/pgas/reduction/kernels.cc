@@ -14,59 +14,63 @@
 namespace memspan::pgas {
 namespace {
 
-// The operations of reductions on two values of one type.
+// Whether reductions of values of one type have the operation.
+template <typename T>
+constexpr bool is_defined(Operator op) {
+  switch (op) {
+    case Operator::kSum:
+    case Operator::kProduct:
+      return true;
+    case Operator::kMin:
+    case Operator::kMax:
+      return std::is_arithmetic_v<T>;
+    case Operator::kAverage:
+      return !std::is_integral_v<T>;
+    default:
+      return std::is_integral_v<T>;
+  }
+}
 
-// Arithmetic of small integers is done in the type itself, wrapping; signed overflow also wraps.
-template <typename T>
-struct Sum {
-  static T apply(T a, T b) {
-    if constexpr (std::is_integral_v<T>) {
-      using U = std::make_unsigned_t<T>;
-      return static_cast<T>(static_cast<U>(static_cast<U>(a) + static_cast<U>(b)));
-    } else {
-      return a + b;
-    }
-  }
-};
-template <typename T>
-struct Product {
-  static T apply(T a, T b) {
-    if constexpr (std::is_integral_v<T>) {
-      // Through 64 bits without a sign: no promotion to int, no undefined overflow.
-      return static_cast<T>(static_cast<unsigned long long>(a) *
-                            static_cast<unsigned long long>(b));
-    } else {
-      return a * b;
-    }
-  }
-};
-// Not operator*, which looks for infinities.
-template <typename T>
-struct Product<std::complex<T>> {
-  static std::complex<T> apply(std::complex<T> a, std::complex<T> b) {
+// The operation on two values. Arithmetic of small integers is done in the type itself, wrapping;
+// signed overflow also wraps.
+template <Operator op, typename T>
+[[gnu::always_inline]] inline T apply(T a, T b) {
+  if constexpr (op == Operator::kMin) {
+    return b < a ? b : a;
+  } else if constexpr (op == Operator::kMax) {
+    return a < b ? b : a;
+  } else if constexpr (op == Operator::kAnd) {
+    return static_cast<T>(a & b);
+  } else if constexpr (op == Operator::kOr) {
+    return static_cast<T>(a | b);
+  } else if constexpr (op == Operator::kXor) {
+    return static_cast<T>(a ^ b);
+  } else if constexpr (std::is_integral_v<T>) {
+    // Products through 64 bits without a sign: no promotion to int, no undefined overflow.
+    using U =
+        std::conditional_t<op == Operator::kProduct, unsigned long long, std::make_unsigned_t<T>>;
+    return static_cast<T>(op == Operator::kProduct ? static_cast<U>(a) * static_cast<U>(b)
+                                                   : static_cast<U>(a) + static_cast<U>(b));
+  } else if constexpr (op != Operator::kProduct) {
+    return a + b;
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    return a * b;
+  } else {
+    // Not operator*, which looks for infinities.
     return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
   }
-};
-template <typename T>
-struct Min {
-  static T apply(T a, T b) { return b < a ? b : a; }
-};
-template <typename T>
-struct Max {
-  static T apply(T a, T b) { return a < b ? b : a; }
-};
-template <typename T>
-struct And {
-  static T apply(T a, T b) { return static_cast<T>(a & b); }
-};
-template <typename T>
-struct Or {
-  static T apply(T a, T b) { return static_cast<T>(a | b); }
-};
-template <typename T>
-struct Xor {
-  static T apply(T a, T b) { return static_cast<T>(a ^ b); }
-};
+}
+
+// What becomes of a sum.
+template <Operator op, typename T>
+[[gnu::always_inline]] inline T finish(T sum, int members) {
+  if constexpr (op != Operator::kAverage)
+    return sum;
+  else if constexpr (std::is_arithmetic_v<T>)
+    return sum / static_cast<T>(members);
+  else
+    return sum / static_cast<typename T::value_type>(members);
+}
 
 // A type that is computed in itself.
 template <typename T>
@@ -75,20 +79,6 @@ struct Plain {
   T value;
   static T widen(Plain plain) { return plain.value; }
   static Plain narrow(T value) { return {value}; }
-};
-
-template <typename T>
-struct Keep {
-  static T finish(T sum, int) { return sum; }
-};
-template <typename T>
-struct Divide {
-  static T finish(T sum, int members) {
-    if constexpr (std::is_arithmetic_v<T>)
-      return sum / static_cast<T>(members);
-    else
-      return sum / static_cast<typename T::value_type>(members);
-  }
 };
 
 // An element depends on the sources' elements at its own index, also where a source is the result.
@@ -101,7 +91,7 @@ struct Divide {
 constexpr std::size_t kBlockBytes = 4096;  // three of them stay in the first-level cache
 
 // In blocks. Each pass over a block reads one more source, and the last one writes the result.
-template <typename Stored, typename Apply, typename Finish>
+template <typename Stored, Operator op>
 [[gnu::always_inline]] inline void combine_all(void* result, const void* const sources[],
                                                int members, std::size_t count) {
   using Wide = typename Stored::Wide;
@@ -116,7 +106,7 @@ template <typename Stored, typename Apply, typename Finish>
     const Stored* const last = source(members - 1);
     auto* const to = static_cast<Stored*>(result) + begin;
     const auto store = [&](std::size_t i, Wide sum) {
-      to[i] = Stored::narrow(Finish::finish(sum, members));
+      to[i] = Stored::narrow(finish<op>(sum, members));
     };
     if (members == 1) {
       MEMSPAN_VECTOR_LOOP
@@ -126,128 +116,72 @@ template <typename Stored, typename Apply, typename Finish>
     if (members == 2) {
       MEMSPAN_VECTOR_LOOP
       for (std::size_t i = 0; i < now; ++i)
-        store(i, Apply::apply(Stored::widen(first[i]), Stored::widen(last[i])));
+        store(i, apply<op>(Stored::widen(first[i]), Stored::widen(last[i])));
       continue;
     }
     const Stored* const second = source(1);
     for (std::size_t i = 0; i < now; ++i)
-      sums[i] = Apply::apply(Stored::widen(first[i]), Stored::widen(second[i]));
+      sums[i] = apply<op>(Stored::widen(first[i]), Stored::widen(second[i]));
     for (int member = 2; member < members - 1; ++member) {
       const Stored* const next = source(member);
-      for (std::size_t i = 0; i < now; ++i) sums[i] = Apply::apply(sums[i], Stored::widen(next[i]));
+      for (std::size_t i = 0; i < now; ++i) sums[i] = apply<op>(sums[i], Stored::widen(next[i]));
     }
     MEMSPAN_VECTOR_LOOP
-    for (std::size_t i = 0; i < now; ++i) store(i, Apply::apply(sums[i], Stored::widen(last[i])));
+    for (std::size_t i = 0; i < now; ++i) store(i, apply<op>(sums[i], Stored::widen(last[i])));
   }
-}
-
-// into[i] = into[i] op from[i].
-template <typename T, typename Apply>
-void accumulate(void* into, const void* from, std::size_t count) {
-  auto* const sums = static_cast<T*>(into);
-  const auto* const terms = static_cast<const T*>(from);
-  for (std::size_t i = 0; i < count; ++i) sums[i] = Apply::apply(sums[i], terms[i]);
 }
 
 #ifdef __x86_64__
 #define MEMSPAN_TARGET(...) __attribute__((target(__VA_ARGS__)))
-
 #else
 #define MEMSPAN_TARGET(...)
 #endif
 
 // combine_all() for each instruction set.
-template <typename Stored, typename Apply, typename Finish>
+template <typename Stored, Operator op>
 struct Kernel {
   static void baseline(void* result, const void* const sources[], int members, std::size_t count) {
-    combine_all<Stored, Apply, Finish>(result, sources, members, count);
+    combine_all<Stored, op>(result, sources, members, count);
   }
   MEMSPAN_TARGET("avx2")
   static void avx2(void* result, const void* const sources[], int members, std::size_t count) {
-    combine_all<Stored, Apply, Finish>(result, sources, members, count);
+    combine_all<Stored, op>(result, sources, members, count);
   }
   MEMSPAN_TARGET("avx512f,avx512bw,avx512vl,avx512dq")
   static void avx512(void* result, const void* const sources[], int members, std::size_t count) {
-    combine_all<Stored, Apply, Finish>(result, sources, members, count);
+    combine_all<Stored, op>(result, sources, members, count);
   }
 };
 
-template <typename Stored, typename Apply, typename Finish>
-constexpr ReductionKernel::Combine combine_of(Instructions instructions) {
+template <typename Stored, Operator op>
+constexpr Combine combine_of(Instructions instructions) {
   // Integers are fast enough as they are.
   if constexpr (std::is_same_v<Stored, Plain<float>> || std::is_same_v<Stored, Plain<double>>) {
-    if (instructions == Instructions::kAvx2) return Kernel<Stored, Apply, Finish>::avx2;
-    if (instructions >= Instructions::kAvx512) return Kernel<Stored, Apply, Finish>::avx512;
+    if (instructions == Instructions::kAvx2) return Kernel<Stored, op>::avx2;
+    if (instructions >= Instructions::kAvx512) return Kernel<Stored, op>::avx512;
   }
-  return Kernel<Stored, Apply, Finish>::baseline;
+#ifdef __x86_64__
+  if constexpr (!std::is_same_v<Stored, Plain<typename Stored::Wide>>) {
+    if (instructions == Instructions::kAvx2) return WideKernels<Stored, Avx2>::template combine<op>;
+    if constexpr (std::is_same_v<Stored, Bfloat16>)
+      if (instructions == Instructions::kAvx512Bf16)
+        return WideKernels<Stored, Avx512<Instructions::kAvx512Bf16>>::template combine<op>;
+    if (instructions != Instructions::kBaseline)
+      return WideKernels<Stored, Avx512<Instructions::kAvx512>>::template combine<op>;
+  }
+#endif
+  return Kernel<Stored, op>::baseline;
+}
+
+template <typename Stored, Operator op>
+constexpr ReductionKernel kernel_of(ElementType type, Instructions instructions) {
+  ReductionKernel kernel{type, op, sizeof(Stored), nullptr};
+  if constexpr (is_defined<typename Stored::Wide>(op))
+    kernel.combine = combine_of<Stored, op>(instructions);
+  return kernel;
 }
 
 using Row = std::array<ReductionKernel, kOperators>;
-
-#ifdef __x86_64__
-template <typename Kernels>
-constexpr ReductionKernel::Combine wide_combine_of(Operator op) {
-  switch (op) {
-    case Operator::kSum:
-      return Kernels::sum;
-    case Operator::kProduct:
-      return Kernels::product;
-    case Operator::kMin:
-      return Kernels::min;
-    case Operator::kMax:
-      return Kernels::max;
-    case Operator::kAverage:
-      return Kernels::average;
-    default:
-      return nullptr;
-  }
-}
-template <typename Stored>
-constexpr ReductionKernel::Combine wide_combine_of(Operator op, Instructions instructions) {
-  if (instructions == Instructions::kAvx2) return wide_combine_of<WideKernels<Stored, Avx2>>(op);
-  if constexpr (std::is_same_v<Stored, Bfloat16>)
-    if (instructions == Instructions::kAvx512Bf16)
-      return wide_combine_of<WideKernels<Stored, Avx512<Instructions::kAvx512Bf16>>>(op);
-  return wide_combine_of<WideKernels<Stored, Avx512<Instructions::kAvx512>>>(op);
-}
-#endif
-
-template <typename Stored, template <typename> class Apply>
-constexpr void set(Row& row, Operator op, Instructions instructions) {
-  using T = typename Stored::Wide;
-  ReductionKernel& kernel = row[static_cast<std::size_t>(op)];
-  kernel.combine = combine_of<Stored, Apply<T>, Keep<T>>(instructions);
-  if constexpr (std::is_same_v<Stored, Plain<T>>) kernel.accumulate = accumulate<T, Apply<T>>;
-}
-
-template <typename Stored>
-constexpr Row row_of(ElementType type, Instructions instructions) {
-  using T = typename Stored::Wide;
-  Row row{};
-  for (std::size_t op = 0; op < row.size(); ++op)
-    row[op] = {type, static_cast<Operator>(op), sizeof(Stored), nullptr, nullptr};
-  set<Stored, Sum>(row, Operator::kSum, instructions);
-  set<Stored, Product>(row, Operator::kProduct, instructions);
-  if constexpr (std::is_arithmetic_v<T>) {
-    set<Stored, Min>(row, Operator::kMin, instructions);
-    set<Stored, Max>(row, Operator::kMax, instructions);
-  }
-  if constexpr (std::is_integral_v<T>) {
-    set<Stored, And>(row, Operator::kAnd, instructions);
-    set<Stored, Or>(row, Operator::kOr, instructions);
-    set<Stored, Xor>(row, Operator::kXor, instructions);
-  } else {
-    row[static_cast<std::size_t>(Operator::kAverage)].combine =
-        combine_of<Stored, Sum<T>, Divide<T>>(instructions);
-  }
-#ifdef __x86_64__
-  if constexpr (!std::is_same_v<Stored, Plain<T>>)
-    if (instructions != Instructions::kBaseline)
-      for (ReductionKernel& kernel : row)
-        kernel.combine = wide_combine_of<Stored>(kernel.op, instructions);
-#endif
-  return row;
-}
 
 struct Type {
   const char* name;
@@ -255,9 +189,14 @@ struct Type {
 };
 template <typename Stored>
 constexpr std::array<Row, kInstructionSets> rows_of(ElementType type) {
-  return {row_of<Stored>(type, Instructions::kBaseline), row_of<Stored>(type, Instructions::kAvx2),
-          row_of<Stored>(type, Instructions::kAvx512),
-          row_of<Stored>(type, Instructions::kAvx512Bf16)};
+  std::array<Row, kInstructionSets> rows{};
+  for (std::size_t set = 0; set < rows.size(); ++set)
+    rows[set] = [&]<std::size_t... ops>(std::index_sequence<ops...>) {
+      return Row{
+          kernel_of<Stored, static_cast<Operator>(ops)>(type, static_cast<Instructions>(set))...};
+    }
+  (std::make_index_sequence<kOperators>());
+  return rows;
 }
 constexpr std::array<Type, kElementTypes> kTable{{
     {"int8", rows_of<Plain<std::int8_t>>(ElementType::kInt8)},
@@ -286,28 +225,21 @@ constexpr int kNumberedTypes = 16;
 #ifdef __x86_64__
 // clang 14's __builtin_cpu_supports() does not know it.
 bool has_f16c() {
-  unsigned a = 0;
-  unsigned b = 0;
-  unsigned c = 0;
-  unsigned d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+  unsigned words[4] = {};
+  return __get_cpuid(1, &words[0], &words[1], &words[2], &words[3]) != 0 &&
+         (words[2] & bit_F16C) != 0;
 }
 #endif
 
-// Zen 4 does an instruction of 512 bits in two halves, and converts float16 more slowly so.
-bool halves_are_slow_in_512_bits() {
-#ifdef __x86_64__
-  static const bool kIsZen4 = __builtin_cpu_is("amdfam19h");
-  return kIsZen4;
-#else
-  return false;
-#endif
-}
-Instructions quickest_instructions(ElementType type) {
+Instructions quickest_instructions([[maybe_unused]] ElementType type) {
   const Instructions best = best_instructions();
-  const bool use_avx2 =
-      type == ElementType::kFloat16 && best > Instructions::kAvx2 && halves_are_slow_in_512_bits();
-  return use_avx2 ? Instructions::kAvx2 : best;
+#ifdef __x86_64__
+  // Zen 4 does an instruction of 512 bits in two halves, and converts float16 more slowly so.
+  static const bool kIsZen4 = __builtin_cpu_is("amdfam19h");
+  if (kIsZen4 && type == ElementType::kFloat16 && best > Instructions::kAvx2)
+    return Instructions::kAvx2;
+#endif
+  return best;
 }
 
 }  // namespace
@@ -327,12 +259,8 @@ Instructions best_instructions() {
 #endif
 }
 
-Result<ReductionKernel> reduction_kernel(int type, int op) {
-  // For a type that does not exist, the answer of any set will do.
-  return reduction_kernel(type, op, quickest_instructions(static_cast<ElementType>(type)));
-}
-
-Result<ReductionKernel> reduction_kernel(int type, int op, Instructions instructions) {
+Result<ReductionKernel> reduction_kernel(int type, int op,
+                                         std::optional<Instructions> instructions) {
   if (type < 0 || type >= kNumberedTypes)
     return Status(Code::kInvalidArgument,
                   fmt::format("the type is {}, allowed are 0 to {}", type, kNumberedTypes - 1));
@@ -347,13 +275,11 @@ Result<ReductionKernel> reduction_kernel(int type, int op, Instructions instruct
   return kernel;
 }
 
-const ReductionKernel& reduction_kernel(ElementType type, Operator op) {
-  return reduction_kernel(type, op, quickest_instructions(type));
-}
-
-const ReductionKernel& reduction_kernel(ElementType type, Operator op, Instructions instructions) {
+const ReductionKernel& reduction_kernel(ElementType type, Operator op,
+                                        std::optional<Instructions> instructions) {
+  const Instructions set = instructions ? *instructions : quickest_instructions(type);
   return kTable[static_cast<std::size_t>(type)]
-      .operators[static_cast<std::size_t>(instructions)][static_cast<std::size_t>(op)];
+      .operators[static_cast<std::size_t>(set)][static_cast<std::size_t>(op)];
 }
 
 }  // namespace memspan::pgas

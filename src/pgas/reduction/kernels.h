@@ -7,6 +7,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
 #include "core/status.h"
@@ -35,30 +36,26 @@ enum class ElementType : std::uint8_t {
   kLongDouble,
 };
 inline constexpr int kElementTypes = 17;
-enum class Operator : std::uint8_t { kSum, kProduct, kMin, kMax, kAnd, kOr, kXor, kAverage };
-inline constexpr int kOperators = 8;
 
 // The functions for reductions of one type by one operation. A value.
 struct ReductionKernel {
-  // into[i] = into[i] op from[i]. The arrays do not overlap. Null for the floating-point types of
-  // 16 and 8 bits, whose sums are only rounded when they are complete, and for the average.
-  using Accumulate = void (*)(void* into, const void* from, std::size_t count);
-  // Member after member, in one pass over the result, which may be one of the sources. Every source
-  // has `count` elements.
-  using Combine = void (*)(void* result, const void* const sources[], int members,
-                           std::size_t count);
   ElementType type;
   Operator op;
   std::size_t bytes;  // of one element
   Combine combine;    // null when the type has no such operation
-  Accumulate accumulate;
+
+  // into[i] = into[i] op from[i]. The arrays do not overlap.
+  void accumulate(void* into, const void* from, std::size_t count) const {
+    const void* const both[] = {into, from};
+    combine(into, both, 2, count);
+  }
 };
 
 // For numbers of memspan_type_t and memspan_op_t: the kernel for the named instruction set, which
 // the processor must have, or for the fastest one that it has. kInvalidArgument: they name no type
 // or operation, or the type does not have the operation.
-Result<ReductionKernel> reduction_kernel(int type, int op);
-Result<ReductionKernel> reduction_kernel(int type, int op, Instructions instructions);
+Result<ReductionKernel> reduction_kernel(int type, int op,
+                                         std::optional<Instructions> instructions = {});
 
 // The element type of a C type by its kind and size.
 template <typename T>
@@ -77,8 +74,8 @@ constexpr ElementType element_type_of() {
 }
 
 // For a type and an operation that exist, known at compile time.
-const ReductionKernel& reduction_kernel(ElementType type, Operator op);
-const ReductionKernel& reduction_kernel(ElementType type, Operator op, Instructions instructions);
+const ReductionKernel& reduction_kernel(ElementType type, Operator op,
+                                        std::optional<Instructions> instructions = {});
 template <typename T, Operator op>
 const ReductionKernel& reduction_kernel() {
   return reduction_kernel(element_type_of<T>(), op);

@@ -12,6 +12,13 @@
 
 namespace memspan::pgas {
 
+enum class Operator : std::uint8_t { kSum, kProduct, kMin, kMax, kAnd, kOr, kXor, kAverage };
+inline constexpr int kOperators = 8;
+
+// Member after member, in one pass over the result, which may be one of the sources. Every source
+// has `count` elements.
+using Combine = void (*)(void* result, const void* const sources[], int members, std::size_t count);
+
 // The instruction sets with kernels. All kernels give the same bits: none contracts products and
 // sums.
 enum class Instructions : std::uint8_t {
@@ -29,14 +36,13 @@ struct Avx2;
 template <Instructions kSet>
 struct Avx512;
 
-// Instantiated in the file of `Vectors`. The functions are ReductionKernel::Combine.
-template <typename Stored, typename Vectors>
+// Instantiated in the file of the instruction set.
+template <typename Stored, typename Set>
 struct WideKernels {
-  static void sum(void* result, const void* const sources[], int members, std::size_t count);
-  static void product(void* result, const void* const sources[], int members, std::size_t count);
-  static void min(void* result, const void* const sources[], int members, std::size_t count);
-  static void max(void* result, const void* const sources[], int members, std::size_t count);
-  static void average(void* result, const void* const sources[], int members, std::size_t count);
+  template <Operator op>
+  static void combine(void* result, const void* const sources[], int members, std::size_t count);
+  // All that exist, which instantiates them.
+  static const Combine kAll[];
 };
 
 }  // namespace memspan::pgas

@@ -52,16 +52,20 @@ TEST_P(RmaTest, StridesPlaceEveryElementAndNothingBetween) {
     int source[32];
     std::iota(source, source + 32, 0);
     const Route& route = *table.find(place, 64 * sizeof(int), next);
-    ASSERT_TRUE(
-        put_strided(table, route, place, source, Strides{3, 2, 1, 10}, sizeof(int)).is_ok());
-    ASSERT_TRUE(
-        put_strided(table, route, place + 40, source, Strides{5, 4, 2, 4}, sizeof(int)).is_ok());
+    ASSERT_TRUE(move_strided(MoveDirection::kPut, table, route, place, source, Strides{3, 2, 1, 10},
+                             sizeof(int))
+                    .is_ok());
+    ASSERT_TRUE(move_strided(MoveDirection::kPut, table, route, place + 40, source,
+                             Strides{5, 4, 2, 4}, sizeof(int))
+                    .is_ok());
     ASSERT_TRUE(quiet_links(table).is_ok());
     ASSERT_TRUE(team.barrier("test").is_ok());
     for (int i = 0; i < 30; ++i) EXPECT_EQ(place[i], i % 3 == 0 ? i / 3 * 2 : -1) << i;
     for (int i = 0; i < 20; ++i) EXPECT_EQ(place[40 + i], i % 5 < 2 ? i / 5 * 4 + i % 5 : -1) << i;
     int got[10];
-    ASSERT_TRUE(get_strided(table, route, got, place, Strides{1, 3, 1, 10}, sizeof(int)).is_ok());
+    ASSERT_TRUE(move_strided(MoveDirection::kGet, table, route, got, place, Strides{1, 3, 1, 10},
+                             sizeof(int))
+                    .is_ok());
     for (int i = 0; i < 10; ++i) EXPECT_EQ(got[i], 2 * i);
     ASSERT_TRUE(team.barrier("test").is_ok());
   });
