@@ -5,6 +5,8 @@
 // the others, and they watch it.
 #include <fmt/format.h>
 
+#include <set>
+
 #include "core/interrupt.h"
 #include "store/recipes/contributions.h"
 #include "world/membership.h"
@@ -21,33 +23,25 @@ constexpr std::string_view kRelease = "memspan " MEMSPAN_VERSION;
 std::string introduction(const DescriptorBroker& broker, const Membership& joined) {
   const Host host = joined.own_host ? *joined.own_host : Host::own();
   const ProcessIdentity own = ProcessIdentity::own();
-  ByteWriter out;
-  out.text(kRelease);
-  out.text(host.name);
-  out.text(host.id);
-  out.text(kernel_identity());
-  out.i64(own.process);
-  out.i64(own.pid_namespace);
-  out.text(broker.address(joined.channel));
+  FieldWriter out;
+  out(kRelease, host.name, host.id, kernel_identity(), own.process, own.pid_namespace,
+      broker.address(joined.channel));
   return out.take();
 }
 
 Result<MemberAddress> read_introduction(std::size_t rank, const std::string& text) {
-  ByteReader in(text);
-  const std::string_view release = in.text();
+  FieldReader in(text);
+  std::string release;
   MemberAddress member;
-  member.host.name = in.text();
+  in(release, member.host.name);
   if (!in.is_ok() || release != kRelease)
     return Status(Code::kNotSupported,
                   fmt::format("PE {} on host {} runs {}, this one {}: all processes of a job must "
                               "have one version",
                               rank, in.is_ok() ? member.host.name : "?",
                               in.is_ok() ? release : "an older memspan", kRelease));
-  member.host.id = in.text();
-  member.kernel = in.text();
-  member.process.process = in.i64();
-  member.process.pid_namespace = in.i64();
-  member.broker = in.text();
+  in(member.host.id, member.kernel, member.process.process, member.process.pid_namespace,
+     member.broker);
   if (!in.is_finished())
     return Status(Code::kInvalidArgument,
                   fmt::format("what PE {} says of itself cannot be read", rank));
@@ -115,11 +109,12 @@ std::string node_memory_name(int rank) {
 // The members that have fetched the node's memory; the leader watches them.
 class Arrivals {
  public:
-  explicit Arrivals(std::vector<int> awaited) : awaited_(std::move(awaited)) {}
+  explicit Arrivals(const std::vector<int>& awaited) : missing_(awaited.begin(), awaited.end()) {}
 
   void enter(int rank, Fetcher fetcher) {
     MutexLock lock(mutex_);
     watched_.push_back({rank, std::move(fetcher.process), std::move(fetcher.connection)});
+    missing_.erase(rank);
     changed_.notify_all();
   }
 
@@ -132,11 +127,11 @@ class Arrivals {
       std::string missing;
       {
         MutexLock lock(mutex_);
-        missing = missing_ranks();
-        if (!missing.empty() &&
+        if (!missing_.empty() &&
             changed_.wait_until(mutex_, until_next_look(deadline.within(kCheckEvery))))
           continue;
-        if (missing.empty()) return std::move(watched_);
+        if (missing_.empty()) return std::move(watched_);
+        missing = fmt::format("{}", fmt::join(missing_, ", "));
       }
       if (deadline.has_passed())
         return Status(Code::kTimeout,
@@ -147,18 +142,9 @@ class Arrivals {
   }
 
  private:
-  std::string missing_ranks() const MEMSPAN_REQUIRES(mutex_) {
-    std::string text;
-    for (const int rank : awaited_)
-      if (std::none_of(watched_.begin(), watched_.end(),
-                       [rank](const PeerWatch::Watched& one) { return one.rank == rank; }))
-        text += (text.empty() ? "" : ", ") + std::to_string(rank);
-    return text;
-  }
-
-  const std::vector<int> awaited_;
   Mutex mutex_;
   ConditionVariable changed_;
+  std::set<int> missing_ MEMSPAN_GUARDED_BY(mutex_);
   std::vector<PeerWatch::Watched> watched_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
