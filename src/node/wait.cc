@@ -99,8 +99,7 @@ int first_gone(const WaitContext& place) {
 int first_dead_peer(const NodeSegment& segment) {
   int first = -1;
   for (int rank = 0; rank < segment.peers(); ++rank)
-    if (segment.peer(rank).death.load(std::memory_order_acquire) != 0)
-      first = earlier_lost(segment, first, rank);
+    if (segment.peer(rank).is_dead()) first = earlier_lost(segment, first, rank);
   return first;
 }
 
@@ -115,7 +114,7 @@ int earlier_lost(const NodeSegment& segment, int one, int other) {
 
 Status lost_peer(const WaitContext& place, int rank, std::string_view when) {
   const PeerSlot& peer = place.segment->peer(rank);
-  const bool is_noted = peer.death.load(std::memory_order_acquire) != 0;
+  const bool is_noted = peer.is_dead();
   return {Code::kPeerLost,
           fmt::format("{} (process {}) {}{}{}", name_of(place, rank), peer.pid.load(),
                       describe_end(is_noted ? peer.wait_status.load() : end_of(peer)), when,
@@ -185,7 +184,7 @@ Status SlowPath::pause(int lost) {
   }
   if (lost >= 0) {
     // A peer that has only begun to leave is lost to all from now on, since it was needed.
-    if (place_.segment->peer(lost).death.load(std::memory_order_acquire) == 0) note_loss(lost);
+    if (!place_.segment->peer(lost).is_dead()) note_loss(lost);
     return death_status(lost);
   }
   if (spins_on()) return Status::ok();

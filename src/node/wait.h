@@ -86,8 +86,7 @@ struct WaitContext {
   // stores are then visible.
   bool is_gone(int peer) const {
     const PeerSlot& its = segment->peer(peer);
-    return its.death.load(std::memory_order_acquire) != 0 ||
-           its.ended.load(std::memory_order_acquire) >= generation;
+    return its.is_dead() || its.ended.load(std::memory_order_acquire) >= generation;
   }
 };
 

@@ -142,7 +142,7 @@ class LeaderRound {
         if (!nodes_.is_direct() && !is_leader) continue;
         const int peer = place_.shape.peer_of(member);
         if (!world_.waiting().is_gone(peer) || (!is_leader && has_departed(peer))) continue;
-        if (world_.segment().peer(peer).death.load(std::memory_order_acquire) != 0) return peer;
+        if (world_.segment().peer(peer).is_dead()) return peer;
         if (!saw_end_) saw_end_ = Clock::now();
         if (Clock::now() - *saw_end_ > kNoticeLimit) return peer;
       }
@@ -151,8 +151,7 @@ class LeaderRound {
 
   bool has_departed(int peer) const {
     const PeerSlot& slot = world_.segment().peer(peer);
-    return slot.death.load(std::memory_order_acquire) != 0 &&
-           slot.wait_status.load(std::memory_order_relaxed) == kDeparted;
+    return slot.is_dead() && slot.wait_status.load(std::memory_order_relaxed) == kDeparted;
   }
 
   // Takes what has come of `from`, and leaves the rest there.
@@ -229,8 +228,7 @@ int first_lost(const World& world, const TeamShape& shape, int missing) {
   if (missing < 0) return -1;
   int first = missing;
   for (int member = 0; member < shape.size; ++member)
-    if (const int peer = shape.peer_of(member);
-        world.segment().peer(peer).death.load(std::memory_order_acquire) != 0)
+    if (const int peer = shape.peer_of(member); world.segment().peer(peer).is_dead())
       first = earlier_lost(world.segment(), first, peer);
   return first;
 }
@@ -245,7 +243,7 @@ void LeaderExchange::tell_failure(const Place& place, Code code, int peer) {
   MessageHead head{.code = static_cast<std::uint32_t>(code), .peer = peer};
   if (peer >= 0) {
     const PeerSlot& lost = place.world.segment().peer(peer);
-    if (lost.death.load(std::memory_order_acquire) != 0) head.how = lost.wait_status.load();
+    if (lost.is_dead()) head.how = lost.wait_status.load();
   }
   Block message;
   append(message, head);

@@ -73,7 +73,7 @@ struct Team::Living {
 
 bool Team::is_alive_peer(int peer) const {
   // Its number among the deaths, which is set after the count of all: the number implies the count.
-  return world_.segment().peer(peer).death.load(std::memory_order_acquire) == 0;
+  return !world_.segment().peer(peer).is_dead();
 }
 
 std::vector<Team*> Team::shrinking() {

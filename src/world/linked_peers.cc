@@ -200,7 +200,7 @@ void LinkedPeers::take(int from, const Notice& notice) {
   const NodeSegment& segment = *membership_.segment;
   // Ignores losses from a process that is marked dead but runs: it knows nothing of others.
   const bool is_loss = notice.kind == Notice::Kind::kLoss;
-  if (is_loss && segment.peer(from).death.load(std::memory_order_acquire) != 0) return;
+  if (is_loss && segment.peer(from).is_dead()) return;
   const bool is_loss_news = is_loss && is_news(notice, segment);
   const bool is_ready = is_ready_.load(std::memory_order_acquire);
   if (is_ready && notice.kind == Notice::Kind::kEnd) notice_routes().pass_on(notice);
@@ -241,7 +241,7 @@ void LinkedPeers::ask_for_ends(int dead) {
 
 // A connection ended without a goodbye. Processes that know more have some time to report it.
 void LinkedPeers::handle_loss(int peer) {
-  const bool is_dead = membership_.segment->peer(peer).death.load(std::memory_order_acquire) != 0;
+  const bool is_dead = membership_.segment->peer(peer).is_dead();
   if (!is_dead && waiting_.is_gone(peer))
     return call_later(Duration::zero(), [this, peer] { ask_for_ends(peer); });
   if (is_dead) return;

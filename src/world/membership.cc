@@ -77,7 +77,7 @@ class LauncherExchange {
   // The launcher notes deaths on all nodes, also of processes that never came to the store.
   Status look(const std::vector<int>& missing) const {
     for (const int rank : missing)
-      if (segment_.peer(rank).death.load(std::memory_order_acquire) != 0)
+      if (segment_.peer(rank).is_dead())
         return {Code::kPeerLost, fmt::format("PE {} died before it joined", rank)};
     if (segment_.header().exit_requested.load(std::memory_order_acquire) == 2)
       return {Code::kUnavailable, "the job was asked to end"};

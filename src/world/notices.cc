@@ -87,17 +87,14 @@ static bool is_of_death(const Notice& notice) {
 int NoticeRoutes::first_living(int node, int besides) const {
   for (int index = 0; index < nodes_.peers_in(node); ++index) {
     const int peer = nodes_.peer_of(node, index);
-    if (peer != besides && waiting_.segment->peer(peer).death.load(std::memory_order_acquire) == 0)
-      return peer;
+    if (peer != besides && !waiting_.segment->peer(peer).is_dead()) return peer;
   }
   return -1;
 }
 
 std::vector<int> NoticeRoutes::watched() const {
   std::vector<int> peers;
-  const NodeOverlay overlay(nodes_.count(), nodes_.node_of(self_),
-                            [this](int node) { return first_living(node) >= 0; });
-  for (const int node : overlay.neighbors())
+  for (const int node : overlay().neighbors())
     if (const int peer = first_living(node); peer >= 0) peers.push_back(peer);
   return peers;
 }
@@ -107,23 +104,19 @@ bool NoticeRoutes::send(int node, const Notice& notice) const {
   for (int index = 0; index < nodes_.peers_in(node); ++index) {
     const int peer = nodes_.peer_of(node, index);
     if (is_of_death(notice) && peer == notice.rank) continue;
-    if (waiting_.segment->peer(peer).death.load(std::memory_order_acquire) != 0) continue;
+    if (waiting_.segment->peer(peer).is_dead()) continue;
     if (messages_.send(peer, notice.key(), notice.bytes()).is_ok()) return true;
   }
   return false;
 }
 
 void NoticeRoutes::flood(const Notice& notice) const {
-  const NodeOverlay overlay(nodes_.count(), nodes_.node_of(self_), [&](int node) {
-    return first_living(node, is_of_death(notice) ? notice.rank : -1) >= 0;
-  });
-  for (const int node : overlay.neighbors()) static_cast<void>(send(node, notice));
+  const int besides = is_of_death(notice) ? notice.rank : -1;
+  for (const int node : overlay(besides).neighbors()) static_cast<void>(send(node, notice));
 }
 
 void NoticeRoutes::pass_on(const Notice& notice) const {
-  const NodeOverlay overlay(nodes_.count(), nodes_.node_of(self_),
-                            [this](int node) { return first_living(node) >= 0; });
-  overlay.pass_on(std::min(notice.span, nodes_.count() - 1), [&](int node, int span) {
+  overlay().pass_on(std::min(notice.span, nodes_.count() - 1), [&](int node, int span) {
     Notice its = notice;
     its.span = span;
     return send(node, its);

@@ -379,7 +379,7 @@ Status World::wait_for_ends(const char* what) {
       wait_for(waiting_, WaitsFor::kSync, what, Deadline::never(), all_have_come,
                Needs{[&] {
                        for (int peer = next; peer < size(); ++peer)
-                         if (segment.peer(peer).death.load(std::memory_order_acquire) != 0 &&
+                         if (segment.peer(peer).is_dead() &&
                              segment.peer(peer).ended.load(std::memory_order_acquire) < generation)
                            return peer;
                        return -1;
@@ -390,7 +390,7 @@ Status World::wait_for_ends(const char* what) {
 
 Status World::explain_end(const Status& status) const {
   const int is_waited_for = waiting_.self->wait_status.load(std::memory_order_relaxed);
-  if (waiting_.self->death.load(std::memory_order_acquire) != 0 &&
+  if (waiting_.self->is_dead() &&
       (is_waited_for == kEndedByExit || is_waited_for == kEndedByFinalize))
     return {Code::kUnavailable,
             "another PE waits in a call that needs this one; all have to make the same collective "
