@@ -123,7 +123,6 @@ class DescriptorBroker {
   void pause() MEMSPAN_REQUIRES(mutex_);
   void serve(std::uint64_t id) MEMSPAN_EXCLUDES(mutex_);
   bool may_fetch(const Fd& socket, const std::string& cookie, const Access& access) const;
-  void give(const Fd& socket, const Publication& publication) const;
 
   std::shared_ptr<EventLoop> loop_;  // owners: all its users
   std::string socket_name_;

@@ -161,11 +161,6 @@ SlowPath::~SlowPath() {
   if (told_ != nullptr) told_->end_wait();
 }
 
-void SlowPath::tell() {
-  told_ = &thread_counters();
-  told_->begin_wait(what_, nanoseconds_of(*since_));
-}
-
 void SlowPath::note_loss(int rank) {
   const int how = end_of(place_.segment->peer(rank));
   if (place_.segment->mark_lost(rank, how) && place_.on_loss) place_.on_loss(rank, how);
@@ -177,7 +172,9 @@ Status SlowPath::pause(int lost) {
   // Pairs with the release of mark_lost() and request_exit().
   std::uint32_t alarms = place_.segment->header().alarms.load(std::memory_order_acquire);
   if (alarms != place_.known_alarms.load(std::memory_order_relaxed)) {
-    if (has_left()) return {Code::kUnavailable, "this process left while the call waited"};
+    // Another thread may take this process out of the job at any time (mark_departed()).
+    if (place_.self->state.load(std::memory_order_acquire) == PeerState::kLeft)
+      return {Code::kUnavailable, "this process left while the call waited"};
     const bool tells_deaths =
         !knows_whom_it_needs_ || !place_.survives_deaths.load(std::memory_order_relaxed);
     MEMSPAN_PASS(tells_deaths ? alarm_status() : exit_status());
@@ -217,7 +214,10 @@ Status SlowPath::pause_by_the_clock() {
   if (!knows_whom_it_needs_ && place_.has_ends()) MEMSPAN_PASS(end_status(now - *since_));
   is_patient_ = now - *since_ > awake_;
   nap_ = std::clamp<Duration>((now - *since_) / kNapsInWait, kLeastNap, kLongestNap);
-  if (is_patient_ && told_ == nullptr) tell();
+  if (is_patient_ && told_ == nullptr) {
+    told_ = &thread_counters();
+    told_->begin_wait(what_, nanoseconds_of(*since_));
+  }
   if (is_patient_ && is_interrupted()) return interruption();
   if (is_patient_)
     sleep();
@@ -309,7 +309,8 @@ Status SlowPath::exit_status() const {
 }
 
 Status SlowPath::death_status(int rank) const {
-  return lost_peer(place_, rank, fmt::format(" while this call waited {:.3f} s", seconds()));
+  const double waited = since_ ? to_seconds(Clock::now() - *since_) : 0.0;
+  return lost_peer(place_, rank, fmt::format(" while this call waited {:.3f} s", waited));
 }
 
 }  // namespace memspan

@@ -156,16 +156,8 @@ class SlowPath {
  private:
   bool spins_on();
   Status pause_by_the_clock();
-  void tell();
-  double seconds() const {  // since the first look at the clock
-    return since_ ? to_seconds(Clock::now() - *since_) : 0.0;
-  }
   Status alarm_status() const;
   Status exit_status() const;
-  // Another thread may take this process out of the job at any time (NodeSegment::mark_departed).
-  bool has_left() const {
-    return place_.self->state.load(std::memory_order_acquire) == PeerState::kLeft;
-  }
   Status death_status(int rank) const;
   void note_loss(int rank);
   Status end_status(Duration waited);
