@@ -82,20 +82,6 @@ Result<std::optional<int>> number(const char* variable, std::int64_t least) {
   return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
 }
 
-Result<std::optional<ForeignLauncher>> describe(const Known& known) {
-  ForeignLauncher launcher;
-  launcher.who = known.who;
-  launcher.hint = known.hint;
-  MEMSPAN_PASS_ASSIGN(launcher.size, number(known.size, 1));
-  MEMSPAN_PASS_ASSIGN(launcher.rank, number(known.rank, 0));
-  launcher.seen = launcher.size
-                      ? fmt::format("{} is {}", known.size, *launcher.size)
-                      : fmt::format("{} is {}", known.mark, environment_or(known.mark, ""));
-  launcher.protocol = protocol_of(known);
-  launcher.job = job_of(known);
-  return std::optional<ForeignLauncher>(std::move(launcher));
-}
-
 const Known* find_known() {
   for (const Known& known : kLaunchers)
     if (environment(known.mark)) return &known;
@@ -105,8 +91,19 @@ const Known* find_known() {
 }  // namespace
 
 Result<std::optional<ForeignLauncher>> find_foreign_launcher() {
-  if (const Known* const known = find_known()) return describe(*known);
-  return std::optional<ForeignLauncher>();
+  const Known* const known = find_known();
+  if (known == nullptr) return std::optional<ForeignLauncher>();
+  MEMSPAN_PASS_ASSIGN(const auto size, number(known->size, 1));
+  MEMSPAN_PASS_ASSIGN(const auto rank, number(known->rank, 0));
+  return std::optional(ForeignLauncher{
+      .who = known->who,
+      .seen = fmt::format("{} is {}", size ? known->size : known->mark,
+                          size ? std::to_string(*size) : environment_or(known->mark, "")),
+      .hint = known->hint,
+      .protocol = protocol_of(*known),
+      .rank = rank,
+      .size = size,
+      .job = job_of(*known)});
 }
 
 const char* launcher_variable() {

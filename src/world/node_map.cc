@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <unordered_map>
 
 namespace memspan {
@@ -12,11 +14,10 @@ NodeMap::NodeMap(int peers, std::string host) : peers_(peers), hosts_{std::move(
 NodeMap NodeMap::of_hosts(const std::vector<std::string>& hosts,
                           const std::vector<std::string>& names) {
   NodeMap map(static_cast<int>(hosts.size()), names.empty() ? std::string() : names[0]);
-  std::unordered_map<std::string, std::int32_t> nodes;
-  for (const std::string& host : hosts) nodes.emplace(host, 0);
-  if (nodes.size() <= 1) return map;
+  if (std::adjacent_find(hosts.begin(), hosts.end(), std::not_equal_to<>()) == hosts.end())
+    return map;
   map.hosts_.clear();
-  nodes.clear();
+  std::unordered_map<std::string, std::int32_t> nodes;
   for (std::size_t peer = 0; peer < hosts.size(); ++peer) {
     const auto [found, is_new] =
         nodes.emplace(hosts[peer], static_cast<std::int32_t>(map.hosts_.size()));
