@@ -36,22 +36,18 @@ class ProgressEngine {
 // The calls of one thread between begin_progress() and end_progress(). One thread at a time.
 class ProgressTurn {
  public:
-  explicit ProgressTurn(ProgressEngine* engine) : engine_(engine) { resume(); }
+  explicit ProgressTurn(ProgressEngine* engine) : engine_(engine) {
+    if (engine_ != nullptr) engine_->begin_progress();
+  }
   ~ProgressTurn() { suspend(); }
   ProgressTurn(const ProgressTurn&) = delete;
   ProgressTurn& operator=(const ProgressTurn&) = delete;
   void suspend() {
-    if (engine_ != nullptr && is_on_) engine_->end_progress();
-    is_on_ = false;
-  }
-  void resume() {
-    if (engine_ != nullptr && !is_on_) engine_->begin_progress();
-    is_on_ = true;
+    if (ProgressEngine* const engine = std::exchange(engine_, nullptr)) engine->end_progress();
   }
 
  private:
-  ProgressEngine* const engine_;
-  bool is_on_ = false;
+  ProgressEngine* engine_;
 };
 
 // State that the waits of one process share. Thread-safe.
