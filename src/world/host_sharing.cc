@@ -67,8 +67,8 @@ Status find_nodes(Membership& joined) {
                           "MEMSPAN_HOST_ID has to differ",
                           rank, joined.rank, names[rank])};
   if (joined.nodes.is_one()) return Status::ok();
-  const auto store = joined.store_endpoint;
-  MEMSPAN_TRY_ASSIGN(joined.carrier, choose_carrier(reach, store), "choosing a carrier");
+  MEMSPAN_TRY_ASSIGN(joined.carrier, choose_carrier(reach, joined.store_endpoint),
+                     "choosing a carrier");
   return Status::ok();
 }
 
@@ -89,10 +89,7 @@ Status introduce(Membership& joined, const Exchange& exchange) {
   return Status::ok();
 }
 
-// The lowest rank of this process's node, and the others there.
-int leader_of(const Membership& joined) {
-  return joined.nodes.leader_of(joined.node());
-}
+// The ranks of this process's node without the lowest.
 std::vector<int> followers_in(const Membership& joined) {
   const int node = joined.node();
   std::vector<int> followers;
@@ -186,7 +183,7 @@ Status lead_host(Membership& joined, const Status& ready, const Exchange& exchan
 Status follow_leader(Membership& joined, const Status& ready, const Exchange& exchange,
                      Deadline deadline) {
   MEMSPAN_TRY(agree(exchange, ready, kMemberKind), "waiting for the leader of this host");
-  const int leader_rank = leader_of(joined);
+  const int leader_rank = joined.nodes.leader_of(joined.node());
   const MemberAddress& leader = joined.members[leader_rank];
   MEMSPAN_TRY_ASSIGN(FetchedDescriptors fetched,
                      joined.broker->fetch_and_wait(leader.broker, node_memory_name(joined.rank),
@@ -205,22 +202,17 @@ Status follow_leader(Membership& joined, const Status& ready, const Exchange& ex
   return Status::ok();
 }
 
-Status share(Membership& joined, const Exchange& exchange, const std::function<Status()>& check,
-             Deadline deadline) {
-  const Status ready = find_nodes(joined);
-  MEMSPAN_TRY(joined.rank == leader_of(joined) ? lead_host(joined, ready, exchange, check, deadline)
-                                               : follow_leader(joined, ready, exchange, deadline),
-              "joining");
-  return claim_rank(*joined.segment, joined.rank);
-}
-
 }  // namespace
 
 Status share_host(Membership& joined, const Exchange& exchange, Channel channel,
                   const std::function<Status()>& check, Deadline deadline) {
   joined.channel = channel;
   MEMSPAN_PASS(introduce(joined, exchange));
-  const Status shared = share(joined, exchange, check, deadline);
+  const Status ready = find_nodes(joined);
+  Status shared = joined.nodes.index_of(joined.rank) == 0
+                      ? lead_host(joined, ready, exchange, check, deadline)
+                      : follow_leader(joined, ready, exchange, deadline);
+  shared = shared.is_ok() ? claim_rank(*joined.segment, joined.rank) : shared.annotate("joining");
   // No member continues before all are on the segment: an early end would look like a death.
   MEMSPAN_TRY(agree(exchange, shared, kMemberKind), "waiting for all processes of the job");
   joined.segment->decide_oversubscription(joined.nodes.peers_in(joined.node()));

@@ -20,7 +20,7 @@ Result<std::unique_ptr<LinkedPeers>> LinkedPeers::make(const Membership& members
                                                        const Memory& memory, Which which) {
   std::unique_ptr<LinkedPeers> peers(new LinkedPeers(membership, waiting, messages));
   MEMSPAN_PASS(peers->introduce(memory));
-  MEMSPAN_PASS(peers->connect(which));
+  peers->connect(which);
   peers->note_arrivals();
   return peers;
 }
@@ -131,7 +131,7 @@ Status LinkedPeers::check_same(const Introduction& mine) const {
   return Status::ok();
 }
 
-Status LinkedPeers::connect(Which which) {
+void LinkedPeers::connect(Which which) {
   const NodeMap& nodes = membership_.nodes;
   for (int peer = 0; peer < membership_.size; ++peer) {
     if (peer == membership_.rank) continue;
@@ -140,7 +140,6 @@ Status LinkedPeers::connect(Which which) {
         {peer, nodes.describe(peer), std::exchange(introductions_[peer].address, {})});
   }
   is_ready_.store(true, std::memory_order_release);
-  return Status::ok();
 }
 
 // Fills the slots of PEs of other nodes. All processes of the node write the same, and none

@@ -67,7 +67,7 @@ class LinkedPeers {
   Status expose(const Memory& memory);
   Status introduce(const Memory& memory);
   Status check_same(const Introduction& mine) const;
-  Status connect(Which which);
+  void connect(Which which);
   void note_arrivals();
   bool has_launcher() const { return membership_.is_launched; }
   template <typename Send>

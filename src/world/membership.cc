@@ -92,15 +92,15 @@ class LauncherExchange {
 
 // The launcher's descriptors stay open for a later join of this process, but not for its children.
 Result<Fd> inherit(int descriptor) {
-  const bool is_there = fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0;
-  if (!is_there && errno == EBADF)
+  if (fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) {
+    if (errno != EBADF)
+      return Status::from_errno(fmt::format("descriptor {} of {}", descriptor, kLaunchVariable));
     return Status(
         Code::kUnavailable,
         fmt::format("descriptor {} of {} is closed: a process between oshrun and this one "
                     "did not pass it on (Python's subprocess needs close_fds=False)",
                     descriptor, kLaunchVariable));
-  if (!is_there)
-    return Status::from_errno(fmt::format("descriptor {} of {}", descriptor, kLaunchVariable));
+  }
   Fd own = duplicate(descriptor);
   if (!own.is_valid()) return Status::from_errno("duplicating a descriptor of the launcher");
   return own;

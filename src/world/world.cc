@@ -128,11 +128,8 @@ Status World::choose_transports() {
     int peer = 0;
     while (peer < size() && (peer == rank() || this->is_near(peer) != is_near)) ++peer;
     if (peer == size()) continue;
-    const Pair pair{.from = nodes().describe(rank()),
-                    .to = nodes().describe(peer),
-                    .same_node = is_near,
-                    .no_process_access = {},
-                    .no_message_address = {}};
+    const Pair pair{
+        .from = nodes().describe(rank()), .to = nodes().describe(peer), .same_node = is_near};
     MEMSPAN_TRY_ASSIGN((is_near ? near_ : far_), allowed.choose(pair, kCandidates),
                        "choosing a transport");
   }
