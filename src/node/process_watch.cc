@@ -24,9 +24,8 @@ bool has_replaced_program(const NodeSegment& segment, pid_t process) {
   bool has_lines = false;  // a process that is ending has no memory
   // A line is "ADDRESSES RIGHTS OFFSET DEVICE INODE PATH".
   for (std::string line; std::getline(maps, line); has_lines = true) {
-    const auto fields = split(line, ' ');
-    if (fields.size() > 4 && fields[4] == inode && line.find("memspan-node") != std::string::npos)
-      return false;
+    if (line.find("memspan-node") == std::string::npos) continue;
+    if (const auto fields = split(line, ' '); fields.size() > 4 && fields[4] == inode) return false;
   }
   return has_lines;
 }

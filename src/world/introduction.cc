@@ -7,7 +7,7 @@ namespace memspan {
 
 std::string Introduction::encode() const {
   FieldWriter out;
-  out(process, heap_bytes, commit_mode, program, address, heap ? heap->encode() : std::string(),
+  out(process, heap_bytes, commit_mode, program, address, heap.encode(),
       data ? data->encode() : std::string());
   return out.take();
 }
@@ -20,9 +20,7 @@ Result<Introduction> Introduction::decode(std::string_view bytes) {
   in(read.process, read.heap_bytes, read.commit_mode, read.program, read.address, heap, data);
   if (!in.is_finished())
     return Status(Code::kInvalidArgument, "what a process says of itself cannot be read");
-  if (!heap.empty()) {
-    MEMSPAN_TRY_ASSIGN(read.heap, RemoteRegion::decode(heap), "reading where a heap is");
-  }
+  MEMSPAN_TRY_ASSIGN(read.heap, RemoteRegion::decode(heap), "reading where a heap is");
   if (!data.empty()) {
     MEMSPAN_TRY_ASSIGN(read.data, RemoteRegion::decode(data), "reading where variables are");
   }

@@ -155,11 +155,6 @@ void LinkedPeers::note_arrivals() {
   call_later(Duration::zero(), [this] { keep_in_touch(); });
 }
 
-const RemoteRegion* LinkedPeers::heap_of(int peer) const {
-  const auto& heap = introductions_[peer].heap;
-  return heap ? &*heap : nullptr;
-}
-
 const RemoteRegion* LinkedPeers::data_of(int peer) const {
   const Introduction& its = introductions_[peer];
   const Introduction& mine = introductions_[membership_.rank];

@@ -39,7 +39,7 @@ class LinkedPeers {
 
   // Null for a PE that needs none, and for this process.
   Link* link(int peer) const { return links_[peer].get(); }
-  const RemoteRegion* heap_of(int peer) const;
+  const RemoteRegion* heap_of(int peer) const { return &introductions_[peer].heap; }
   // Null when the PE runs another program or its variables are not symmetric.
   const RemoteRegion* data_of(int peer) const;
 
