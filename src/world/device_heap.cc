@@ -183,18 +183,16 @@ Status DeviceHeap::reserve(std::uint64_t number) {
   if (number >= address_windows().device_heap_bytes() / step)
     return {Code::kUnavailable, "there is no other place for it"};
   const std::uint64_t at = address_windows().device_heap + number * step;
-  MEMSPAN_TRY_ASSIGN(range_,
-                     device_.reserve_at(bytes_ * parts(), reinterpret_cast<void*>(at)),  // NOLINT
-                     "the symmetric heap");
+  MEMSPAN_TRY_ASSIGN(
+      range_,
+      device_.reserve_at(bytes_ * near_peers().size(), reinterpret_cast<void*>(at)),  // NOLINT
+      "the symmetric heap");
   return Status::ok();
 }
 
 Status DeviceHeap::map_parts(DescriptorBroker& broker, const std::vector<Introduction>& all,
                              const Deadline& deadline) {
-  const NodeMap& nodes = place_.nodes;
-  const int node = nodes.node_of(place_.rank);
-  for (std::size_t index = 0; index < parts(); ++index) {
-    const int peer = nodes.peer_of(node, static_cast<int>(index));
+  for (const int peer : near_peers()) {
     if (!is_mapped(peer)) continue;
     std::unique_ptr<DeviceMemory> its;
     if (peer != place_.rank) {
@@ -206,7 +204,8 @@ Status DeviceHeap::map_parts(DescriptorBroker& broker, const std::vector<Introdu
       MEMSPAN_TRY_ASSIGN(its, device_.adopt(std::move(fetched.descriptors[0])),
                          fmt::format("taking over the memory of PE {}'s device", peer));
     }
-    MEMSPAN_TRY(range_->map(index * bytes_, its == nullptr ? *memory_ : *its, bytes_),
+    const std::size_t at = place_.nodes.index_of(peer) * bytes_;
+    MEMSPAN_TRY(range_->map(at, its == nullptr ? *memory_ : *its, bytes_),
                 fmt::format("the memory of PE {}'s device", peer));
   }
   return Status::ok();

@@ -115,8 +115,8 @@ class DeviceHeap {
     return static_cast<const std::byte*>(pointer) - base();
   }
   std::byte* part_of(std::size_t index) const { return range_->base() + index * bytes_; }
-  std::size_t parts() const {
-    return static_cast<std::size_t>(place_.nodes.peers_in(place_.nodes.node_of(place_.rank)));
+  const std::vector<int>& near_peers() const {
+    return place_.nodes.peers_of(place_.nodes.node_of(place_.rank));
   }
   Result<std::string> give(DescriptorBroker& broker);
   Status check_same(const std::vector<Introduction>& all) const;

@@ -91,11 +91,8 @@ Status introduce(Membership& joined, const Exchange& exchange) {
 
 // The ranks of this process's node without the lowest.
 std::vector<int> followers_in(const Membership& joined) {
-  const int node = joined.node();
-  std::vector<int> followers;
-  for (int index = 1; index < joined.nodes.peers_in(node); ++index)
-    followers.push_back(joined.nodes.peer_of(node, index));
-  return followers;
+  const std::vector<int>& all = joined.nodes.peers_of(joined.node());
+  return {all.begin() + 1, all.end()};
 }
 
 // The name under which the leader publishes a member's memory.

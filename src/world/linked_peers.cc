@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/log.h"
 
 namespace memspan {
@@ -213,10 +215,7 @@ void LinkedPeers::take(int from, const Notice& notice) {
 // Sends the ends of all PEs of this node that have ended.
 void LinkedPeers::repeat_ends() {
   if (!waiting_.has_ends()) return;
-  const NodeMap& nodes = membership_.nodes;
-  const int own = nodes.node_of(membership_.rank);
-  for (int index = 0; index < nodes.peers_in(own); ++index) {
-    const int peer = nodes.peer_of(own, index);
+  for (const int peer : membership_.nodes.peers_of(membership_.node())) {
     const PeerSlot& slot = membership_.segment->peer(peer);
     const std::uint32_t ended = slot.ended.load(std::memory_order_acquire);
     if (ended < waiting_.generation) continue;
@@ -245,12 +244,9 @@ void LinkedPeers::handle_loss(int peer) {
 
 // Without a launcher the lowest PE of a node watches the others there, and they watch it.
 bool LinkedPeers::is_watched_on_its_node(int peer) const {
-  const NodeMap& nodes = membership_.nodes;
-  const int node = nodes.node_of(peer);
-  for (int index = 0; index < nodes.peers_in(node); ++index)
-    if (const int other = nodes.peer_of(node, index); other != peer && !waiting_.is_gone(other))
-      return true;
-  return false;
+  const auto& nearby = membership_.nodes.peers_of(membership_.nodes.node_of(peer));
+  return std::any_of(nearby.begin(), nearby.end(),
+                     [&](int other) { return other != peer && !waiting_.is_gone(other); });
 }
 
 void LinkedPeers::note_loss(int peer) {
@@ -270,10 +266,10 @@ void LinkedPeers::note_loss(int peer) {
 void LinkedPeers::keep_in_touch() {
   if (has_launcher() && membership_.carrier.silence_limit == Duration::max()) return;
   if (!is_ready_.load(std::memory_order_acquire)) return;
-  const NodeMap& nodes = membership_.nodes;
-  const int own = nodes.node_of(membership_.rank);
-  for (int index = 0; nodes.peer_of(own, index) != membership_.rank; ++index)
-    if (!waiting_.is_gone(nodes.peer_of(own, index))) return;
+  for (const int peer : membership_.nodes.peers_of(membership_.node())) {
+    if (peer == membership_.rank) break;
+    if (!waiting_.is_gone(peer)) return;
+  }
   for (const int peer : notice_routes().watched()) {
     if (has_greeted_[peer]) continue;
     has_greeted_[peer] = true;

@@ -85,10 +85,8 @@ static bool is_of_death(const Notice& notice) {
 }
 
 int NoticeRoutes::first_living(int node, int besides) const {
-  for (int index = 0; index < nodes_.peers_in(node); ++index) {
-    const int peer = nodes_.peer_of(node, index);
+  for (const int peer : nodes_.peers_of(node))
     if (peer != besides && !waiting_.segment->peer(peer).is_dead()) return peer;
-  }
   return -1;
 }
 
@@ -101,8 +99,7 @@ std::vector<int> NoticeRoutes::watched() const {
 
 // Sends to the first PE that lives and can be reached.
 bool NoticeRoutes::send(int node, const Notice& notice) const {
-  for (int index = 0; index < nodes_.peers_in(node); ++index) {
-    const int peer = nodes_.peer_of(node, index);
+  for (const int peer : nodes_.peers_of(node)) {
     if (is_of_death(notice) && peer == notice.rank) continue;
     if (waiting_.segment->peer(peer).is_dead()) continue;
     if (messages_.send(peer, notice.key(), notice.bytes()).is_ok()) return true;

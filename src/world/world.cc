@@ -52,11 +52,10 @@ Result<std::unique_ptr<World>> World::create(Membership membership, HeapSize hea
   MEMSPAN_TRY_ASSIGN(const CommitSettings settings, CommitSettings::from_environment(),
                      "making the symmetric heap");
   MEMSPAN_TRY(check_same_commit_mode(*membership.segment, mode), "making the symmetric heap");
-  const int node = membership.nodes.node_of(membership.rank);
-  MEMSPAN_TRY_ASSIGN(
-      const std::size_t heap_bytes,
-      agree_on_heap_size(*membership.segment, heap, membership.nodes.peers_in(node), mode),
-      "making the symmetric heap");
+  const int near = membership.nodes.peers_in(membership.node());
+  MEMSPAN_TRY_ASSIGN(const std::size_t heap_bytes,
+                     agree_on_heap_size(*membership.segment, heap, near, mode),
+                     "making the symmetric heap");
   std::unique_ptr<World> world(new World(std::move(membership), heap_bytes, mode, settings));
   MEMSPAN_PASS(world->list());
   MEMSPAN_TRY(world->map_segments(variables), "making the symmetric heap");
@@ -141,9 +140,7 @@ Status World::choose_transports() {
 // Also needed if `mapped` carries no data: the library's own areas are shared in a node.
 Status World::map_node() {
   const std::uint64_t stride = membership_.segment->header().heap_stride;
-  const int node = nodes().node_of(rank());
-  for (int index = 0; index < nodes().peers_in(node); ++index) {
-    const int peer = nodes().peer_of(node, index);
+  for (const int peer : nodes().peers_of(membership_.node())) {
     const std::size_t place = place_of(peer);
     MEMSPAN_TRY(range_->map(place * part_bytes_, *membership_.heap, place * stride, part_bytes_),
                 fmt::format("mapping the heap of PE {}", peer));
@@ -206,10 +203,9 @@ void World::fill_table() {
 }
 
 std::uint64_t World::promised_bytes() const {
-  const int node = nodes().node_of(rank());
   std::uint64_t sum = 0;
-  for (int index = 0; index < nodes().peers_in(node); ++index) {
-    const PeerSlot& slot = membership_.segment->peer(nodes().peer_of(node, index));
+  for (const int peer : nodes().peers_of(membership_.node())) {
+    const PeerSlot& slot = membership_.segment->peer(peer);
     if (slot.state.load(std::memory_order_relaxed) == PeerState::kJoined)
       sum += slot.promised_bytes.load(std::memory_order_relaxed);
   }
@@ -288,7 +284,7 @@ std::string_view World::transport_to(int peer) const {
 }
 
 std::string World::describe_routes() const {
-  const int near = nodes().peers_in(nodes().node_of(rank())) - 1;
+  const int near = static_cast<int>(parts()) - 1;
   const int far = size() - 1 - near;
   std::string text = nodes().is_one() ? std::string("all PEs are on one node")
                                       : fmt::format("PE {} is on host {}, one of {} nodes", rank(),

@@ -162,9 +162,7 @@ class World {
   std::unique_ptr<DeviceHeap> device_heap_;
 
   std::size_t place_of(int peer) const { return static_cast<std::size_t>(nodes().index_of(peer)); }
-  std::size_t parts() const {
-    return static_cast<std::size_t>(nodes().peers_in(nodes().node_of(rank())));
-  }
+  std::size_t parts() const { return nodes().peers_of(membership_.node()).size(); }
 };
 
 }  // namespace memspan
