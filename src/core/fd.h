@@ -41,6 +41,12 @@ class Fd {
 inline Fd duplicate(int descriptor) {
   return Fd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
 }
+// The same; `doing` begins the message of the failure.
+inline Result<Fd> duplicate(int descriptor, std::string_view doing) {
+  Fd made = duplicate(descriptor);
+  if (!made.is_valid()) return Status::from_errno(doing);
+  return made;
+}
 
 // A descriptor (an eventfd) that other threads make readable to wake the thread that polls it.
 // Owns the descriptor; a default-constructed one has none. Move-only value; const use is

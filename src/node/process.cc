@@ -81,9 +81,7 @@ Result<Fd> open_own_end() {
   EndPipe& pipe = end_pipe();
   MutexLock lock(pipe.mutex);
   if (!pipe.read_end.is_valid()) MEMSPAN_PASS(make_end_pipe(pipe));
-  Fd end = duplicate(pipe.read_end.get());
-  if (!end.is_valid()) return Status::from_errno("duplicating a descriptor");
-  return end;
+  return duplicate(pipe.read_end.get(), "duplicating a descriptor");
 }
 
 bool has_ended(pid_t process) {

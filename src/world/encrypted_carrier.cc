@@ -106,9 +106,8 @@ class EncryptedStream final : public ByteStream {
 
 Result<std::unique_ptr<ByteStream>> encrypt(const TlsContext& context, const ByteStream& stream) {
   // A duplicate that only we own; the stream that it came from may be destroyed.
-  Fd socket = duplicate(stream.descriptor());
-  if (!socket.is_valid())
-    return Status::from_errno("encrypting a connection: duplicating a socket");
+  MEMSPAN_TRY_ASSIGN(Fd socket, duplicate(stream.descriptor(), "duplicating a socket"),
+                     "encrypting a connection");
   MEMSPAN_TRY_ASSIGN(std::unique_ptr<ByteChannel> tls, context.open(std::move(socket), ""),
                      "encrypting a connection");
   return std::unique_ptr<ByteStream>(std::make_unique<EncryptedStream>(std::move(tls)));

@@ -64,8 +64,8 @@ class LauncherExchange {
       return Status::from_errno("making a pair of sockets");
     Fd ours(ends[0]);
     const Fd theirs(ends[1]);
-    const Fd inherited = duplicate(launch_.store);
-    if (!inherited.is_valid()) return Status::from_errno("using the launcher's socket");
+    MEMSPAN_PASS_ASSIGN(const Fd inherited,
+                        duplicate(launch_.store, "using the launcher's socket"));
     MEMSPAN_PASS(unix_send(inherited, "s", {theirs.get()}));
     MEMSPAN_TRY_ASSIGN(store_,
                        StoreClient::adopt(std::move(ours), fmt::format("PE {}", launch_.rank),
@@ -101,9 +101,7 @@ Result<Fd> inherit(int descriptor) {
                     "did not pass it on (Python's subprocess needs close_fds=False)",
                     descriptor, kLaunchVariable));
   }
-  Fd own = duplicate(descriptor);
-  if (!own.is_valid()) return Status::from_errno("duplicating a descriptor of the launcher");
-  return own;
+  return duplicate(descriptor, kDuplicating);
 }
 
 std::optional<std::uint64_t> inode_of_socket(int descriptor) {

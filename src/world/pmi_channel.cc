@@ -149,9 +149,7 @@ Result<Fd> launcher_socket() {
                               "the launcher and this one did not pass it on (Python's subprocess "
                               "needs close_fds=False)",
                               environment_or(kSocketVariable, "-"), kSocketVariable));
-  Fd own = duplicate(static_cast<int>(*number));
-  if (!own.is_valid()) return Status::from_errno("duplicating the launcher's socket");
-  return own;
+  return duplicate(static_cast<int>(*number), "duplicating the launcher's socket");
 }
 
 }  // namespace
