@@ -23,7 +23,6 @@ Result<std::unique_ptr<LinkedPeers>> LinkedPeers::make(const Membership& members
   std::unique_ptr<LinkedPeers> peers(new LinkedPeers(membership, waiting, messages));
   MEMSPAN_PASS(peers->introduce(memory));
   peers->connect(which);
-  peers->note_arrivals();
   return peers;
 }
 
@@ -133,27 +132,22 @@ Status LinkedPeers::check_same(const Introduction& mine) const {
   return Status::ok();
 }
 
+// Also fills the slots of PEs of other nodes. All processes of the node write the same, and none
+// overwrites what has happened since.
 void LinkedPeers::connect(Which which) {
   const NodeMap& nodes = membership_.nodes;
   for (int peer = 0; peer < membership_.size; ++peer) {
-    if (peer == membership_.rank) continue;
-    if (which == Which::kOtherNodes && nodes.share_node(peer, membership_.rank)) continue;
+    const bool is_near = nodes.share_node(peer, membership_.rank);
+    if (peer == membership_.rank || (is_near && which == Which::kOtherNodes)) continue;
     links_[peer] = transport_->connect(
         {peer, nodes.describe(peer), std::exchange(introductions_[peer].address, {})});
-  }
-  is_ready_.store(true, std::memory_order_release);
-}
-
-// Fills the slots of PEs of other nodes. All processes of the node write the same, and none
-// overwrites what has happened since.
-void LinkedPeers::note_arrivals() {
-  for (int peer = 0; peer < membership_.size; ++peer) {
-    if (membership_.nodes.share_node(peer, membership_.rank)) continue;
+    if (is_near) continue;
     PeerSlot& slot = membership_.segment->peer(peer);
     slot.pid.store(introductions_[peer].process, std::memory_order_relaxed);
     PeerState before = PeerState::kAbsent;
     slot.state.compare_exchange_strong(before, PeerState::kJoined, std::memory_order_acq_rel);
   }
+  is_ready_.store(true, std::memory_order_release);
   call_later(Duration::zero(), [this] { keep_in_touch(); });
 }
 

@@ -68,7 +68,6 @@ class LinkedPeers {
   Status introduce(const Memory& memory);
   Status check_same(const Introduction& mine) const;
   void connect(Which which);
-  void note_arrivals();
   bool has_launcher() const { return membership_.is_launched; }
   template <typename Send>
   Status send(int peer, Send send_over);

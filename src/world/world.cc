@@ -223,10 +223,14 @@ Status World::connect_static_segments() {
   if (static_segment_.is_empty()) return Status::ok();
   data_routes_.resize(static_cast<std::size_t>(size()));
   for (int peer = 0; peer < size(); ++peer) {
-    if (routes_[peer].link != nullptr)
-      connect_far_segment(peer);
-    else
+    if (routes_[peer].link == nullptr) {
       MEMSPAN_TRY(connect_near_segment(peer), fmt::format("the variables of PE {}", peer));
+      continue;
+    }
+    Route& route = data_routes_[peer];
+    route.slot = routes_[peer].slot;
+    route.region = linked_->data_of(peer);
+    if (route.region != nullptr) route.link = linked_->link(peer);
   }
   table_.data = {reinterpret_cast<std::uintptr_t>(static_segment_.base), static_segment_.bytes,
                  data_routes_.data(), 0};
@@ -249,13 +253,6 @@ Status World::make_device_heap(const Exchange& exchange) {
       DeviceHeap::make(place, **device, *bytes, exchange, Deadline::after(kDeviceLimit)),
       "making the symmetric heap in memory of a device");
   return Status::ok();
-}
-
-void World::connect_far_segment(int peer) {
-  Route& route = data_routes_[peer];
-  route.slot = routes_[peer].slot;
-  route.region = linked_->data_of(peer);
-  if (route.region != nullptr) route.link = linked_->link(peer);
 }
 
 Status World::connect_near_segment(int peer) {

@@ -130,7 +130,6 @@ class World {
   Status map_node();
   Status link_peers();
   void fill_table();
-  void connect_far_segment(int peer);
   Status connect_near_segment(int peer);
   Status wait_for_ends(const char* what);
   Status explain_end(const Status& status) const;
