@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "world/notices.h"
 
-#include <cstring>
+#include "store/fields.h"
 
 namespace memspan {
 namespace {
-
-struct Payload {
-  std::int32_t value;
-  std::uint32_t generation;
-  std::int32_t span;
-};
 
 void note_end(const Notice& notice, const NodeSegment& segment) {
   PeerSlot& slot = segment.peer(notice.rank);
@@ -24,22 +18,22 @@ void note_end(const Notice& notice, const NodeSegment& segment) {
 }  // namespace
 
 std::vector<std::byte> Notice::bytes() const {
-  const Payload payload{value, generation, span};
-  std::vector<std::byte> bytes(sizeof payload);
-  std::memcpy(bytes.data(), &payload, sizeof payload);
-  return bytes;
+  FieldWriter out;
+  out(value, generation, span);
+  const std::string text = out.take();
+  const auto all = std::as_bytes(std::span(text));
+  return {all.begin(), all.end()};
 }
 
 std::optional<Notice> Notice::decode(std::uint64_t id, std::uint64_t sequence,
                                      std::span<const std::byte> bytes) {
-  Payload payload{};
   const auto kind = static_cast<Kind>(id);
-  if (kind < Kind::kLoss || kind > Kind::kRepeatEnds || sequence >= kMostPeers ||
-      bytes.size() != sizeof payload)
-    return std::nullopt;
-  std::memcpy(&payload, bytes.data(), sizeof payload);
-  if (payload.span < 0 || payload.span >= kMostPeers) return std::nullopt;
-  return Notice{kind, static_cast<int>(sequence), payload.value, payload.generation, payload.span};
+  if (kind < Kind::kLoss || kind > Kind::kRepeatEnds || sequence >= kMostPeers) return std::nullopt;
+  Notice read{kind, static_cast<int>(sequence)};
+  FieldReader in({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  in(read.value, read.generation, read.span);
+  if (!in.is_finished() || read.span < 0 || read.span >= kMostPeers) return std::nullopt;
+  return read;
 }
 
 void apply(const Notice& notice, const NodeSegment& segment) {
