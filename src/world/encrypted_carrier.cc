@@ -76,9 +76,8 @@ class EncryptedStream final : public ByteStream {
 
   // ByteStream's result for a step that moved nothing.
   static ssize_t nothing(const ChannelStep& step) {
-    const bool has_ended =
-        step.next == ChannelStep::Next::kEnd || step.next == ChannelStep::Next::kFailed;
-    return has_ended ? -1 : 0;
+    using Next = ChannelStep::Next;
+    return step.next == Next::kEnd || step.next == Next::kFailed ? -1 : 0;
   }
 
   // Puts a header and its payload into one record. A part that fills a record is not copied.
