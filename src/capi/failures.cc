@@ -55,7 +55,7 @@ MEMSPAN_CATCH_AND_END(call)
 // A link's failure names its peer.
 bool names_a_noted_death(const WaitContext& waiting, const std::string& message) {
   for (int rank = 0; rank < waiting.segment->peers(); ++rank)
-    if (waiting.segment->peer(rank).death.load(std::memory_order_acquire) != 0 &&
+    if (waiting.segment->peer(rank).is_dead() &&
         message.find(waiting.name_of(rank)) != std::string::npos)
       return true;
   return false;

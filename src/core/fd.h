@@ -41,6 +41,12 @@ class Fd {
 inline Fd duplicate(int descriptor) {
   return Fd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
 }
+// The same; `doing` begins the message of the failure.
+inline Result<Fd> duplicate(int descriptor, std::string_view doing) {
+  Fd made = duplicate(descriptor);
+  if (!made.is_valid()) return Status::from_errno(doing);
+  return made;
+}
 
 // Writes all of it to the descriptor: 0 or an errno. Safe in a signal handler.
 inline int write_all(int descriptor, std::string_view bytes) {

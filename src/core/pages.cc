@@ -101,9 +101,7 @@ bool Pages::is_huge() const {
 }
 
 Result<Fd> Pages::duplicate() const {
-  Fd copy = memspan::duplicate(descriptor_.get());
-  if (!copy.is_valid()) return Status::from_errno("duplicating a memory descriptor");
-  return copy;
+  return memspan::duplicate(descriptor_.get(), "duplicating a memory descriptor");
 }
 
 Result<Pages> Pages::adopt(Fd descriptor) {

@@ -277,7 +277,9 @@ void DescriptorBroker::serve(std::uint64_t id) {
     const auto found = publications_.find(request->bytes.substr(blank + 1));
     if (found != publications_.end()) {
       if (!may_fetch(socket, cookie, found->second.access)) return;
-      give(socket, found->second);
+      std::vector<int> descriptors{self_.get()};
+      for (const Fd& each : *found->second.descriptors) descriptors.push_back(each.get());
+      reply(socket, kYes, descriptors);
       fetched = found->second.access.fetched;
     } else if (cookie == cookie_ || cookie.empty()) {
       reply(socket, kNo, {});
@@ -295,12 +297,6 @@ bool DescriptorBroker::may_fetch(const Fd& socket, const std::string& cookie,
   return process.is_ok() &&
          std::any_of(access.processes.begin(), access.processes.end(),
                      [&](const ProcessIdentity& may) { return may.may_be(*process); });
-}
-
-void DescriptorBroker::give(const Fd& socket, const Publication& publication) const {
-  std::vector<int> descriptors{self_.get()};
-  for (const Fd& descriptor : *publication.descriptors) descriptors.push_back(descriptor.get());
-  reply(socket, kYes, descriptors);
 }
 
 }  // namespace memspan

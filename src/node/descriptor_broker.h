@@ -28,19 +28,17 @@ enum class Channel {
   kOpen,     // any process may listen: the caller's own exchange
 };
 
-// The answer of another broker. Move-only value.
-struct FetchedDescriptors {
-  std::vector<Fd> descriptors;
-  Fd process;      // open_own_end() of that process
-  pid_t pid = -1;  // as this process sees it; -1 when it is in another pid namespace
-  // Leads to the other broker, which keeps its end open only if Access::fetched took it.
-  Fd connection;
-};
-
 // A process that fetched something. Move-only value.
 struct Fetcher {
-  Fd process;  // as in FetchedDescriptors
-  Fd connection;
+  Fd process;     // open_own_end() of that process
+  Fd connection;  // leads to its broker
+};
+
+// The answer of another broker, which keeps its end of the connection open only if Access::fetched
+// took it. Move-only value.
+struct FetchedDescriptors : Fetcher {
+  std::vector<Fd> descriptors;
+  pid_t pid = -1;  // as this process sees it; -1 when it is in another pid namespace
 };
 
 // The processes that may fetch a publication.
@@ -121,7 +119,6 @@ class DescriptorBroker : NotCopyable {
   void pause() MEMSPAN_REQUIRES(mutex_);
   void serve(std::uint64_t id) MEMSPAN_EXCLUDES(mutex_);
   bool may_fetch(const Fd& socket, const std::string& cookie, const Access& access) const;
-  void give(const Fd& socket, const Publication& publication) const;
 
   std::shared_ptr<EventLoop> loop_;  // owners: all its users
   std::string socket_name_;

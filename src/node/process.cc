@@ -9,8 +9,8 @@
 
 #include <csignal>
 #include <fstream>
-#include <sstream>
 
+#include "core/environment.h"
 #include "core/mutex.h"
 
 namespace memspan {
@@ -57,16 +57,14 @@ Status make_end_pipe(EndPipe& pipe) MEMSPAN_REQUIRES(pipe.mutex) {
 // "PROCESS (NAME) STATE PARENT ... THREADS ...". A first thread that has ended is a zombie while
 // others run.
 bool is_zombie(pid_t process) {
-  constexpr int kFromStateToThreads = 16;
+  constexpr std::size_t kState = 1;
+  constexpr std::size_t kThreads = 18;
   std::ifstream stat(fmt::format("/proc/{}/stat", process));
   std::string text;
   std::getline(stat, text);
-  std::istringstream fields(text.substr(text.rfind(')') + 1));
-  char state = 0;
-  long field = 0;
-  fields >> state;
-  for (int i = 0; i <= kFromStateToThreads; ++i) fields >> field;
-  return state == 'Z' && field <= 1;
+  const auto fields = split(std::string_view(text).substr(text.rfind(')') + 1), ' ');
+  return fields.size() > kThreads && fields[kState] == "Z" &&
+         (fields[kThreads] == "0" || fields[kThreads] == "1");
 }
 
 }  // namespace
@@ -83,9 +81,7 @@ Result<Fd> open_own_end() {
   EndPipe& pipe = end_pipe();
   MutexLock lock(pipe.mutex);
   if (!pipe.read_end.is_valid()) MEMSPAN_PASS(make_end_pipe(pipe));
-  Fd end = duplicate(pipe.read_end.get());
-  if (!end.is_valid()) return Status::from_errno("duplicating a descriptor");
-  return end;
+  return duplicate(pipe.read_end.get(), "duplicating a descriptor");
 }
 
 bool has_ended(pid_t process) {

@@ -4,41 +4,29 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include <array>
 #include <cerrno>
 #include <fstream>
 #include <string>
 
+#include "core/environment.h"
 #include "core/lifetime.h"
 
 namespace memspan {
-namespace {
-
-// A line is "ADDRESSES RIGHTS OFFSET DEVICE INODE PATH".
-bool is_of_inode(const std::string& line, const std::string& inode) {
-  std::size_t at = 0;
-  for (int field = 0; field < 4; ++field) {
-    at = line.find(' ', at);
-    if (at == std::string::npos) return false;
-    ++at;
-  }
-  return line.compare(at, inode.size(), inode) == 0;
-}
-
-}  // namespace
-
 bool has_replaced_program(const NodeSegment& segment, pid_t process) {
   struct stat info {};
   if (fstat(segment.descriptor(), &info) != 0) return false;
   // Also checks the name, because other file systems count their inodes by themselves.
-  const std::string inode = fmt::format("{} ", info.st_ino);
+  const std::string inode = std::to_string(info.st_ino);
   errno = 0;
   std::ifstream maps(fmt::format("/proc/{}/maps", process));
   // Access is denied: it now runs a program of another user.
   if (!maps.is_open()) return errno == EACCES || errno == EPERM;
   bool has_lines = false;  // a process that is ending has no memory
-  for (std::string line; std::getline(maps, line); has_lines = true)
-    if (is_of_inode(line, inode) && line.find("memspan-node") != std::string::npos) return false;
+  // A line is "ADDRESSES RIGHTS OFFSET DEVICE INODE PATH".
+  for (std::string line; std::getline(maps, line); has_lines = true) {
+    if (line.find("memspan-node") == std::string::npos) continue;
+    if (const auto fields = split(line, ' '); fields.size() > 4 && fields[4] == inode) return false;
+  }
   return has_lines;
 }
 
@@ -54,62 +42,32 @@ void follow_exit_request(const NodeSegment& segment) {
   flush_and_exit(segment.header().exit_code.load(std::memory_order_relaxed));
 }
 
-// Its address stays the same while the ProcessWatch moves.
-class ProcessWatch::Watched {
- public:
-  Watched(std::shared_ptr<EventLoop> loop, Told told)
-      : loop_(std::move(loop)), told_(std::move(told)) {}
-  Watched(const Watched&) = delete;
-  Watched& operator=(const Watched&) = delete;
+// A connection carries nothing, so only its end is an event.
+Status ProcessWatch::watch(Sign sign, int descriptor) {
+  if (descriptor < 0) return Status::ok();
+  MutexLock lock(mutex_);
+  MEMSPAN_PASS_ASSIGN(tokens_[static_cast<std::size_t>(sign)],
+                      loop_->watch(descriptor, sign == Sign::kGone ? EPOLLIN : 0u,
+                                   [this, sign](std::uint32_t) { tell(sign); }));
+  return Status::ok();
+}
 
-  // A connection carries nothing, so only its end is an event.
-  Status watch(Sign sign, int descriptor) {
-    if (descriptor < 0) return Status::ok();
-    std::uint32_t events = 0;
-    if (sign == Sign::kGone) events = EPOLLIN;
-    MutexLock lock(mutex_);
-    MEMSPAN_PASS_ASSIGN(token_of(sign), loop_->watch(descriptor, events,
-                                                     [this, sign](std::uint32_t) { tell(sign); }));
-    return Status::ok();
-  }
+ProcessWatch::~ProcessWatch() {
+  for (const Sign sign : {Sign::kGone, Sign::kConnectionClosed}) loop_->cancel(token(sign));
+}
 
-  ~Watched() {
-    for (const Sign sign : {Sign::kGone, Sign::kConnectionClosed})
-      loop_->cancel(locked_token(sign));
-  }
+// The descriptor stays ready, so the watch ends here. The call may end this object.
+void ProcessWatch::tell(Sign sign) {
+  loop_->cancel(token(sign));
+  const Told told = told_;
+  told(sign);
+}
 
- private:
-  EventLoop::Token& token_of(Sign sign) MEMSPAN_REQUIRES(mutex_) {
-    return tokens_[static_cast<std::size_t>(sign)];
-  }
-  EventLoop::Token locked_token(Sign sign) MEMSPAN_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    return token_of(sign);
-  }
-  // The descriptor stays ready, so the watch ends here. The call may end this object.
-  void tell(Sign sign) {
-    loop_->cancel(locked_token(sign));
-    const Told told = told_;
-    told(sign);
-  }
-
-  const std::shared_ptr<EventLoop> loop_;  // owners: all its users
-  const Told told_;
-  Mutex mutex_;
-  std::array<EventLoop::Token, 2> tokens_ MEMSPAN_GUARDED_BY(mutex_) = {};
-};
-
-ProcessWatch::ProcessWatch() = default;
-ProcessWatch::ProcessWatch(ProcessWatch&&) noexcept = default;
-ProcessWatch& ProcessWatch::operator=(ProcessWatch&&) noexcept = default;
-ProcessWatch::~ProcessWatch() = default;
-
-Result<ProcessWatch> ProcessWatch::start(int own_end, int connection, Told told) {
+Result<std::unique_ptr<ProcessWatch>> ProcessWatch::start(int own_end, int connection, Told told) {
   MEMSPAN_PASS_ASSIGN(auto loop, EventLoop::process_singleton());
-  ProcessWatch made;
-  made.watched_ = std::make_unique<Watched>(std::move(loop), std::move(told));
-  MEMSPAN_TRY(made.watched_->watch(Sign::kGone, own_end), "watching a process");
-  MEMSPAN_TRY(made.watched_->watch(Sign::kConnectionClosed, connection), "watching a process");
+  std::unique_ptr<ProcessWatch> made(new ProcessWatch(std::move(loop), std::move(told)));
+  MEMSPAN_TRY(made->watch(Sign::kGone, own_end), "watching a process");
+  MEMSPAN_TRY(made->watch(Sign::kConnectionClosed, connection), "watching a process");
   return made;
 }
 
@@ -127,8 +85,6 @@ Result<std::unique_ptr<PeerWatch>> PeerWatch::start(const NodeSegment& segment,
   }
   return made;
 }
-
-PeerWatch::~PeerWatch() = default;
 
 void PeerWatch::told(int rank, ProcessWatch::Sign sign) {
   if (mark_replaced(segment_, rank)) return pass_on(rank, kReplacedProgram);

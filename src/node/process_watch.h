@@ -12,6 +12,8 @@
 
 #include <sys/types.h>
 
+#include <array>
+
 #include "core/mutex.h"
 #include "net/event_loop.h"
 #include "node/segment.h"
@@ -29,23 +31,33 @@ bool has_replaced_program(const NodeSegment& segment, pid_t process);
 // marked it. Call it after a connection of `rank` was closed.
 bool mark_replaced(const NodeSegment& segment, int rank);
 
-// Move-only. No call runs or begins after its destruction, unless that call destroys it.
+// No call runs or begins after its destruction, unless that call destroys it.
 class ProcessWatch {
  public:
   enum class Sign { kGone, kConnectionClosed };
   // Called at most once for each sign, on the loop's thread; must not wait.
   using Told = std::function<void(Sign)>;
 
-  ProcessWatch();  // watches nothing
   // Borrows both descriptors until it is destroyed; -1 is not watched.
-  static Result<ProcessWatch> start(int own_end, int connection, Told told);
-  ProcessWatch(ProcessWatch&&) noexcept;
-  ProcessWatch& operator=(ProcessWatch&&) noexcept;
+  static Result<std::unique_ptr<ProcessWatch>> start(int own_end, int connection, Told told);
   ~ProcessWatch();
+  ProcessWatch(const ProcessWatch&) = delete;
+  ProcessWatch& operator=(const ProcessWatch&) = delete;
 
  private:
-  class Watched;
-  std::unique_ptr<Watched> watched_;
+  ProcessWatch(std::shared_ptr<EventLoop> loop, Told told)
+      : loop_(std::move(loop)), told_(std::move(told)) {}
+  Status watch(Sign sign, int descriptor) MEMSPAN_EXCLUDES(mutex_);
+  EventLoop::Token token(Sign sign) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return tokens_[static_cast<std::size_t>(sign)];
+  }
+  void tell(Sign sign);
+
+  const std::shared_ptr<EventLoop> loop_;  // owners: all its users
+  const Told told_;
+  Mutex mutex_;
+  std::array<EventLoop::Token, 2> tokens_ MEMSPAN_GUARDED_BY(mutex_) = {};
 };
 
 // If some process called shmem_global_exit, ends this process with its code, as if it had called
@@ -65,7 +77,6 @@ class PeerWatch : NotCopyable {
   // `segment` must outlive it.
   static Result<std::unique_ptr<PeerWatch>> start(const NodeSegment& segment,
                                                   std::vector<Watched> watched);
-  ~PeerWatch();
 
   // Marks a peer of any node as dead; `how` is as in PeerSlot::wait_status. True if this call was
   // the first on this node.
@@ -93,7 +104,7 @@ class PeerWatch : NotCopyable {
   // Members are destroyed last first: no descriptor is closed before its watch ends.
   struct Entry {
     Watched watched;
-    ProcessWatch watch;
+    std::unique_ptr<ProcessWatch> watch;
   };
   explicit PeerWatch(const NodeSegment& segment) : segment_(segment) {}
   void told(int rank, ProcessWatch::Sign sign);

@@ -88,11 +88,13 @@ struct PeerSlot {
   // | wait: 32 | looks: 32 | of a long wait for a word that a peer must store, while some peer has
   // begun to leave; 0: no such wait.
   std::atomic<std::uint64_t> stuck;
-  std::atomic<std::uint32_t>
-      death;  // 1 for the first that died or departed, 2 for the next; else 0
+  // 1 for the first that died or departed, 2 for the next; else 0.
+  std::atomic<std::uint32_t> death;
   std::atomic<std::int32_t> data_owner;       // the process whose variables are in the rank's part
   std::atomic<std::uint64_t> program;         // StaticSegment::identity of them; 0 none
   std::atomic<std::uint64_t> promised_bytes;  // of its heap, not touched yet (PromisedMemory)
+
+  bool is_dead() const { return death.load(std::memory_order_acquire) != 0; }
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);

@@ -98,8 +98,7 @@ int first_gone(const WaitContext& place) {
 int first_dead_peer(const NodeSegment& segment) {
   int first = -1;
   for (int rank = 0; rank < segment.peers(); ++rank)
-    if (segment.peer(rank).death.load(std::memory_order_acquire) != 0)
-      first = earlier_lost(segment, first, rank);
+    if (segment.peer(rank).is_dead()) first = earlier_lost(segment, first, rank);
   return first;
 }
 
@@ -114,7 +113,7 @@ int earlier_lost(const NodeSegment& segment, int one, int other) {
 
 Status lost_peer(const WaitContext& place, int rank, std::string_view when) {
   const PeerSlot& peer = place.segment->peer(rank);
-  const bool is_noted = peer.death.load(std::memory_order_acquire) != 0;
+  const bool is_noted = peer.is_dead();
   return {Code::kPeerLost,
           fmt::format("{} (process {}) {}{}{}", name_of(place, rank), peer.pid.load(),
                       describe_end(is_noted ? peer.wait_status.load() : end_of(peer)), when,
@@ -161,11 +160,6 @@ SlowPath::~SlowPath() {
   if (told_ != nullptr) told_->end_wait();
 }
 
-void SlowPath::tell() {
-  told_ = &thread_counters();
-  told_->begin_wait(what_, nanoseconds_of(*since_));
-}
-
 void SlowPath::note_loss(int rank) {
   const int how = end_of(place_.segment->peer(rank));
   if (place_.segment->mark_lost(rank, how) && place_.on_loss) place_.on_loss(rank, how);
@@ -177,14 +171,16 @@ Status SlowPath::pause(int lost) {
   // Pairs with the release of mark_lost() and request_exit().
   std::uint32_t alarms = place_.segment->header().alarms.load(std::memory_order_acquire);
   if (alarms != place_.known_alarms.load(std::memory_order_relaxed)) {
-    if (has_left()) return {Code::kUnavailable, "this process left while the call waited"};
+    // Another thread may take this process out of the job at any time (mark_departed()).
+    if (place_.self->state.load(std::memory_order_acquire) == PeerState::kLeft)
+      return {Code::kUnavailable, "this process left while the call waited"};
     const bool tells_deaths =
         !knows_whom_it_needs_ || !place_.survives_deaths.load(std::memory_order_relaxed);
     MEMSPAN_PASS(tells_deaths ? alarm_status() : exit_status());
   }
   if (lost >= 0) {
     // A peer that has only begun to leave is lost to all from now on, since it was needed.
-    if (place_.segment->peer(lost).death.load(std::memory_order_acquire) == 0) note_loss(lost);
+    if (!place_.segment->peer(lost).is_dead()) note_loss(lost);
     return death_status(lost);
   }
   if (spins_on()) return Status::ok();
@@ -217,7 +213,10 @@ Status SlowPath::pause_by_the_clock() {
   if (!knows_whom_it_needs_ && place_.has_ends()) MEMSPAN_PASS(end_status(now - *since_));
   is_patient_ = now - *since_ > awake_;
   nap_ = std::clamp<Duration>((now - *since_) / kNapsInWait, kLeastNap, kLongestNap);
-  if (is_patient_ && told_ == nullptr) tell();
+  if (is_patient_ && told_ == nullptr) {
+    told_ = &thread_counters();
+    told_->begin_wait(what_, nanoseconds_of(*since_));
+  }
   if (is_patient_ && is_interrupted()) return interruption();
   if (is_patient_)
     sleep();
@@ -309,7 +308,8 @@ Status SlowPath::exit_status() const {
 }
 
 Status SlowPath::death_status(int rank) const {
-  return lost_peer(place_, rank, fmt::format(" while this call waited {:.3f} s", seconds()));
+  const double waited = since_ ? to_seconds(Clock::now() - *since_) : 0.0;
+  return lost_peer(place_, rank, fmt::format(" while this call waited {:.3f} s", waited));
 }
 
 }  // namespace memspan

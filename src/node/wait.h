@@ -36,20 +36,16 @@ class ProgressEngine {
 // The calls of one thread between begin_progress() and end_progress(). One thread at a time.
 class ProgressTurn : NotCopyable {
  public:
-  explicit ProgressTurn(ProgressEngine* engine) : engine_(engine) { resume(); }
+  explicit ProgressTurn(ProgressEngine* engine) : engine_(engine) {
+    if (engine_ != nullptr) engine_->begin_progress();
+  }
   ~ProgressTurn() { suspend(); }
   void suspend() {
-    if (engine_ != nullptr && is_on_) engine_->end_progress();
-    is_on_ = false;
-  }
-  void resume() {
-    if (engine_ != nullptr && !is_on_) engine_->begin_progress();
-    is_on_ = true;
+    if (ProgressEngine* const engine = std::exchange(engine_, nullptr)) engine->end_progress();
   }
 
  private:
-  ProgressEngine* const engine_;
-  bool is_on_ = false;
+  ProgressEngine* engine_;
 };
 
 // State that the waits of one process share. Thread-safe.
@@ -84,8 +80,7 @@ struct WaitContext {
   // stores are then visible.
   bool is_gone(int peer) const {
     const PeerSlot& its = segment->peer(peer);
-    return its.death.load(std::memory_order_acquire) != 0 ||
-           its.ended.load(std::memory_order_acquire) >= generation;
+    return its.is_dead() || its.ended.load(std::memory_order_acquire) >= generation;
   }
 };
 
@@ -153,16 +148,8 @@ class SlowPath : NotCopyable {
  private:
   bool spins_on();
   Status pause_by_the_clock();
-  void tell();
-  double seconds() const {  // since the first look at the clock
-    return since_ ? to_seconds(Clock::now() - *since_) : 0.0;
-  }
   Status alarm_status() const;
   Status exit_status() const;
-  // Another thread may take this process out of the job at any time (NodeSegment::mark_departed).
-  bool has_left() const {
-    return place_.self->state.load(std::memory_order_acquire) == PeerState::kLeft;
-  }
   Status death_status(int rank) const;
   void note_loss(int rank);
   Status end_status(Duration waited);

@@ -200,8 +200,7 @@ int first_lost(const World& world, const TeamShape& shape, int missing) {
   if (missing < 0) return -1;
   int first = missing;
   for (int member = 0; member < shape.size; ++member)
-    if (const int peer = shape.peer_of(member);
-        world.segment().peer(peer).death.load(std::memory_order_acquire) != 0)
+    if (const int peer = shape.peer_of(member); world.segment().peer(peer).is_dead())
       first = earlier_lost(world.segment(), first, peer);
   return first;
 }
@@ -214,7 +213,7 @@ void LeaderExchange::tell_failure(const Place& place, Code code, int peer) {
   MessageHead head{.code = static_cast<std::uint32_t>(code), .peer = peer};
   if (peer >= 0) {
     const PeerSlot& lost = place.world.segment().peer(peer);
-    if (lost.death.load(std::memory_order_acquire) != 0) head.how = lost.wait_status.load();
+    if (lost.is_dead()) head.how = lost.wait_status.load();
   }
   Block message;
   append(message, head);

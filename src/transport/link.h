@@ -118,7 +118,7 @@ struct MessageTag {
   std::uint64_t kind = 0;
   std::uint64_t id = 0;
   std::uint64_t sequence = 0;
-  bool operator==(const MessageTag&) const = default;
+  auto operator<=>(const MessageTag&) const = default;
 };
 
 // One piece of a vector.

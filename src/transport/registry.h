@@ -17,8 +17,10 @@ struct Pair {
   std::string to;
   bool same_node = false;
   bool memory_is_mappable = true;  // the peer's memory is in a file that this process can map
-  std::string no_process_access;   // why process_vm_readv cannot reach the peer; empty if it can
-  std::string no_message_address;  // why there is no address to connect to; empty if there is
+  // Why process_vm_readv cannot reach the peer; empty if it can.
+  std::string no_process_access = {};
+  // Why there is no address to connect to; empty if there is.
+  std::string no_message_address = {};
 };
 
 struct TransportEntry {

@@ -59,9 +59,9 @@ Result<std::optional<std::size_t>> send_buffer() {
 }
 
 // Before anything is loaded.
-Result<CarrierOptions> choose_ucx(Reach reach, const std::optional<Endpoint>& store) {
+Result<CarrierOptions> choose_ucx(Reach reach, const std::optional<Endpoint>& store,
+                                  CarrierOptions options) {
   constexpr const char* kDevices = "UCX_NET_DEVICES";
-  CarrierOptions options;
   options.kind = CarrierOptions::Kind::kUcx;
   UcxOptions& ucx = options.ucx;
   MEMSPAN_TRY_ASSIGN(ucx.host, choose_address(reach, store), "the carrier ucx");
@@ -108,14 +108,10 @@ Result<CarrierOptions> choose_carrier(Reach reach, const std::optional<Endpoint>
                   fmt::format("{} is 1 and {} is ucx, which does not encrypt; socket does",
                               kEncryptVariable, kVariable));
   MEMSPAN_TRY_ASSIGN(const Duration silence, silence_limit(), "choosing a carrier");
-  if (text == "ucx") {
-    auto chosen = choose_ucx(reach, store);
-    if (chosen.is_ok()) chosen->silence_limit = silence;
-    return chosen;
-  }
   if (text == "socket") text = reach == Reach::kOneKernel ? "unix" : "tcp";
   if (text == "unix") return options;
   options.silence_limit = silence;
+  if (text == "ucx") return choose_ucx(reach, store, std::move(options));
   options.sockets.family = SocketOptions::Family::kTcp;
   MEMSPAN_TRY_ASSIGN(options.sockets.send_buffer, send_buffer(), "choosing a carrier");
   std::string given;

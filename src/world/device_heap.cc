@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include "core/bytes.h"
 #include "core/environment.h"
 #include "memory/address_plan.h"
+#include "store/fields.h"
 #include "transport/device_link.h"
 
 namespace memspan {
@@ -28,17 +28,14 @@ std::vector<Route> DeviceRoutes::convert(const SymmetricRegion& region,
   std::vector<Route> routes(peers_.size());
   for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
     const Route& plain = region.routes[peer];
-    Route& route = routes[peer];
-    route.slot = plain.slot;
-    if (plain.is_direct()) {
-      auto* const mine = reinterpret_cast<std::byte*>(region.base);  // NOLINT: an address
-      peers_[peer]->add(near_region, plain.address(mine));
-      route.link = peers_[peer].get();
-      route.region = &near_region;
-    } else if (plain.link != nullptr) {
-      route.link = peers_[peer].get();
-      route.region = plain.region;
-    }
+    const bool is_direct = plain.is_direct();
+    routes[peer].slot = plain.slot;
+    if (!is_direct && plain.link == nullptr) continue;
+    routes[peer].link = peers_[peer].get();
+    routes[peer].region = is_direct ? &near_region : plain.region;
+    if (!is_direct) continue;
+    auto* const mine = reinterpret_cast<std::byte*>(region.base);  // NOLINT: an address
+    peers_[peer]->add(near_region, plain.address(mine));
   }
   return routes;
 }
@@ -51,20 +48,17 @@ void DeviceRoutes::add_data(const SymmetricRegion& data) {
   table_.data.routes = data_.data();
 }
 
-void DeviceRoutes::show_heap(std::byte* mine, std::size_t bytes,
-                             const std::vector<DevicePart>& parts) {
-  device_regions_.reserve(parts.size());
-  device_routes_.resize(parts.size());
-  for (std::size_t peer = 0; peer < parts.size(); ++peer) {
-    const DevicePart& part = parts[peer];
-    const RemoteRegion& region = device_regions_.emplace_back(part.region);
-    Route& route = device_routes_[peer];
-    route.slot = heap_[peer].slot;
-    route.region = &region;
-    route.link = heap_[peer].link;
-    if (part.mapped_at != nullptr) peers_[peer]->add(region, part.mapped_at);
+void DeviceRoutes::show_heap(const DeviceHeap& heap, std::vector<RemoteRegion> regions) {
+  device_regions_ = std::move(regions);
+  device_routes_.resize(device_regions_.size());
+  for (std::size_t peer = 0; peer < device_regions_.size(); ++peer) {
+    const RemoteRegion& region = device_regions_[peer];
+    device_routes_[peer] = {.slot = heap_[peer].slot, .link = heap_[peer].link, .region = &region};
+    if (auto* const mapped = heap.address_at(heap.base(), static_cast<int>(peer)))
+      peers_[peer]->add(region, mapped);
   }
-  device_region_ = {reinterpret_cast<std::uintptr_t>(mine), bytes, device_routes_.data(), 0};
+  device_region_ = {reinterpret_cast<std::uintptr_t>(heap.base()), heap.bytes(),
+                    device_routes_.data(), 0};
   device_.store(&device_region_, std::memory_order_release);
 }
 
@@ -97,23 +91,7 @@ struct DeviceHeap::Introduction {
   std::uint64_t bytes = 0;
   std::string broker;
 
-  std::string encode() const {
-    ByteWriter out;
-    out.text(device);
-    out.u64(bytes);
-    out.text(broker);
-    return out.take();
-  }
-  static Result<Introduction> decode(std::string_view text) {
-    ByteReader in(text);
-    Introduction read;
-    read.device = in.text();
-    read.bytes = in.u64();
-    read.broker = in.text();
-    if (!in.is_finished())
-      return Status(Code::kInternal, "what a PE says of its device is malformed");
-    return read;
-  }
+  static void fields(auto& codec, auto& self) { codec(self.device, self.bytes, self.broker); }
 };
 
 Result<std::unique_ptr<DeviceHeap>> DeviceHeap::make(const Place& place, Device& device,
@@ -129,8 +107,11 @@ Result<std::unique_ptr<DeviceHeap>> DeviceHeap::make(const Place& place, Device&
       "giving memory of a device");
   std::vector<Introduction> all;
   for (const std::string& text : texts) {
-    MEMSPAN_TRY_ASSIGN(Introduction its, Introduction::decode(text), "giving memory of a device");
-    all.push_back(std::move(its));
+    FieldReader in(text);
+    in(all.emplace_back());
+    if (!in.is_finished())
+      return Status(Code::kInternal,
+                    "giving memory of a device: what a PE says of its device is malformed");
   }
   // All see the same texts, so all fail together.
   MEMSPAN_PASS(made->check_same(all));
@@ -140,10 +121,9 @@ Result<std::unique_ptr<DeviceHeap>> DeviceHeap::make(const Place& place, Device&
       const std::vector<std::string> regions,
       agree(exchange, mapped.is_ok() ? made->expose() : Result<std::string>(mapped), kKind),
       "mapping the memory of the others' devices");
-  std::vector<DeviceRoutes::DevicePart> parts;
-  MEMSPAN_TRY(agree(exchange, made->connect(regions, parts), kKind),
-              "connecting to the others' devices");
-  place.routes.show_heap(made->base(), bytes, parts);
+  auto read = made->read_regions(regions);
+  MEMSPAN_TRY(agree(exchange, read.status(), kKind), "connecting to the others' devices");
+  place.routes.show_heap(*made, std::move(read).value());
   made->is_shown_ = true;
   return made;
 }
@@ -155,11 +135,10 @@ DeviceHeap::~DeviceHeap() {
 Result<std::string> DeviceHeap::give(DescriptorBroker& broker) {
   MEMSPAN_TRY_ASSIGN(memory_, device_.allocate(bytes_, "memspan-device-heap"),
                      "the symmetric heap");
-  MEMSPAN_TRY_ASSIGN(Fd descriptor, memory_->duplicate(), "the symmetric heap");
-  std::vector<Fd> descriptors;
-  descriptors.push_back(std::move(descriptor));
+  std::vector<Fd> descriptors(1);
+  MEMSPAN_TRY_ASSIGN(descriptors[0], memory_->duplicate(), "the symmetric heap");
   MEMSPAN_PASS(broker.publish(kPublishedName, std::move(descriptors)));
-  return Introduction{std::string(device_.name()), bytes_, broker.address()}.encode();
+  return encode_record(Introduction{std::string(device_.name()), bytes_, broker.address()});
 }
 
 Status DeviceHeap::check_same(const std::vector<Introduction>& all) const {
@@ -204,18 +183,16 @@ Status DeviceHeap::reserve(std::uint64_t number) {
   if (number >= address_windows().device_heap_bytes() / step)
     return {Code::kUnavailable, "there is no other place for it"};
   const std::uint64_t at = address_windows().device_heap + number * step;
-  MEMSPAN_TRY_ASSIGN(range_,
-                     device_.reserve_at(bytes_ * parts(), reinterpret_cast<void*>(at)),  // NOLINT
-                     "the symmetric heap");
+  MEMSPAN_TRY_ASSIGN(
+      range_,
+      device_.reserve_at(bytes_ * near_peers().size(), reinterpret_cast<void*>(at)),  // NOLINT
+      "the symmetric heap");
   return Status::ok();
 }
 
 Status DeviceHeap::map_parts(DescriptorBroker& broker, const std::vector<Introduction>& all,
                              const Deadline& deadline) {
-  const NodeMap& nodes = place_.nodes;
-  const int node = nodes.node_of(place_.rank);
-  for (std::size_t index = 0; index < parts(); ++index) {
-    const int peer = nodes.peer_of(node, static_cast<int>(index));
+  for (const int peer : near_peers()) {
     if (!is_mapped(peer)) continue;
     std::unique_ptr<DeviceMemory> its;
     if (peer != place_.rank) {
@@ -227,7 +204,8 @@ Status DeviceHeap::map_parts(DescriptorBroker& broker, const std::vector<Introdu
       MEMSPAN_TRY_ASSIGN(its, device_.adopt(std::move(fetched.descriptors[0])),
                          fmt::format("taking over the memory of PE {}'s device", peer));
     }
-    MEMSPAN_TRY(range_->map(index * bytes_, its == nullptr ? *memory_ : *its, bytes_),
+    const std::size_t at = place_.nodes.index_of(peer) * bytes_;
+    MEMSPAN_TRY(range_->map(at, its == nullptr ? *memory_ : *its, bytes_),
                 fmt::format("the memory of PE {}'s device", peer));
   }
   return Status::ok();
@@ -241,21 +219,16 @@ Result<std::string> DeviceHeap::expose() {
   return exposed_->describe().encode();
 }
 
-Status DeviceHeap::connect(const std::vector<std::string>& regions,
-                           std::vector<DeviceRoutes::DevicePart>& parts) {
-  parts.resize(regions.size());
-  for (std::size_t peer = 0; peer < parts.size(); ++peer) {
-    DeviceRoutes::DevicePart& part = parts[peer];
-    const int number = static_cast<int>(peer);
-    if (is_mapped(number)) {
-      part.mapped_at = part_of(place_.nodes.index_of(number));
-      part.region = {{kDeviceHeapRegion, 1}, bytes_, MemoryKind::kDevice, {}};
-      continue;
+Result<std::vector<RemoteRegion>> DeviceHeap::read_regions(
+    const std::vector<std::string>& texts) const {
+  std::vector<RemoteRegion> regions(texts.size(),
+                                    {{kDeviceHeapRegion, 1}, bytes_, MemoryKind::kDevice, {}});
+  for (std::size_t peer = 0; peer < texts.size(); ++peer)
+    if (!is_mapped(static_cast<int>(peer))) {
+      MEMSPAN_TRY_ASSIGN(regions[peer], RemoteRegion::decode(texts[peer]),
+                         fmt::format("PE {}'s device", peer));
     }
-    MEMSPAN_TRY_ASSIGN(part.region, RemoteRegion::decode(regions[peer]),
-                       fmt::format("PE {}'s device", peer));
-  }
-  return Status::ok();
+  return regions;
 }
 
 std::byte* DeviceHeap::allocate(std::size_t bytes, std::size_t alignment) {

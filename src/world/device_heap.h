@@ -27,6 +27,8 @@ namespace memspan {
 
 inline constexpr std::uint32_t kDeviceHeapRegion = 3;
 
+class DeviceHeap;
+
 // Made when the process joins; then thread-safe.
 class DeviceRoutes : NotCopyable {
  public:
@@ -37,13 +39,8 @@ class DeviceRoutes : NotCopyable {
   // Call it once the static variables are connected.
   void add_data(const SymmetricRegion& data);
 
-  // A PE's part of the heap in device memory: mapped here, or exposed by the PE.
-  struct DevicePart {
-    std::byte* mapped_at = nullptr;
-    RemoteRegion region;
-  };
-  // `mine` is this process's part; one of `parts` for each PE. Called once.
-  void show_heap(std::byte* mine, std::size_t bytes, const std::vector<DevicePart>& parts);
+  // One of `regions` for each PE's part, which is mapped here or exposed by the PE. Called once.
+  void show_heap(const DeviceHeap& heap, std::vector<RemoteRegion> regions);
   // Hides the heap from later calls. No call may be using it.
   void hide_heap() { device_.store(nullptr, std::memory_order_release); }
 
@@ -114,8 +111,8 @@ class DeviceHeap : NotCopyable {
     return static_cast<const std::byte*>(pointer) - base();
   }
   std::byte* part_of(std::size_t index) const { return range_->base() + index * bytes_; }
-  std::size_t parts() const {
-    return static_cast<std::size_t>(place_.nodes.peers_in(place_.nodes.node_of(place_.rank)));
+  const std::vector<int>& near_peers() const {
+    return place_.nodes.peers_of(place_.nodes.node_of(place_.rank));
   }
   Result<std::string> give(DescriptorBroker& broker);
   Status check_same(const std::vector<Introduction>& all) const;
@@ -124,8 +121,7 @@ class DeviceHeap : NotCopyable {
   Status map_parts(DescriptorBroker& broker, const std::vector<Introduction>& all,
                    const Deadline& deadline);
   Result<std::string> expose();
-  Status connect(const std::vector<std::string>& regions,
-                 std::vector<DeviceRoutes::DevicePart>& parts);
+  Result<std::vector<RemoteRegion>> read_regions(const std::vector<std::string>& texts) const;
 
   const Place place_;
   Device& device_;

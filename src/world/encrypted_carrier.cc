@@ -76,9 +76,8 @@ class EncryptedStream final : public ByteStream {
 
   // ByteStream's result for a step that moved nothing.
   static ssize_t nothing(const ChannelStep& step) {
-    const bool has_ended =
-        step.next == ChannelStep::Next::kEnd || step.next == ChannelStep::Next::kFailed;
-    return has_ended ? -1 : 0;
+    using Next = ChannelStep::Next;
+    return step.next == Next::kEnd || step.next == Next::kFailed ? -1 : 0;
   }
 
   // Puts a header and its payload into one record. A part that fills a record is not copied.
@@ -106,9 +105,8 @@ class EncryptedStream final : public ByteStream {
 
 Result<std::unique_ptr<ByteStream>> encrypt(const TlsContext& context, const ByteStream& stream) {
   // A duplicate that only we own; the stream that it came from may be destroyed.
-  Fd socket = duplicate(stream.descriptor());
-  if (!socket.is_valid())
-    return Status::from_errno("encrypting a connection: duplicating a socket");
+  MEMSPAN_TRY_ASSIGN(Fd socket, duplicate(stream.descriptor(), "duplicating a socket"),
+                     "encrypting a connection");
   MEMSPAN_TRY_ASSIGN(std::unique_ptr<ByteChannel> tls, context.open(std::move(socket), ""),
                      "encrypting a connection");
   return std::unique_ptr<ByteStream>(std::make_unique<EncryptedStream>(std::move(tls)));

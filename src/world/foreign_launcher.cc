@@ -16,9 +16,6 @@ namespace {
 
 using Protocol = ForeignLauncher::Protocol;
 
-// The protocols that a launcher may offer its processes.
-enum class Speech { kNone, kPmix, kPmiOrPmix };
-
 struct Known {
   const char* who;
   const char* mark;  // every process that it starts has this
@@ -26,7 +23,7 @@ struct Known {
   const char* size;  // null: it does not say
   const char* job;   // together with the next one it names it; null: not
   const char* job_step;
-  Speech speech;
+  Protocol offer;  // what it may offer its processes; with kPmi also kPmix
   const char* hint = "";
 };
 
@@ -34,18 +31,18 @@ struct Known {
 // Slurm's mark is of a step (srun): a batch script's shell, a single process, has SLURM_NTASKS.
 constexpr Known kLaunchers[] = {
     {"Open MPI's launcher (mpirun, or its oshrun)", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK",
-     "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE", nullptr, Speech::kPmix},
+     "OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE", nullptr, Protocol::kPmix},
     {"Flux", "FLUX_TASK_RANK", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_JOB_ID", nullptr,
-     Speech::kPmiOrPmix},
-    {"PALS", "PALS_RANKID", "PALS_RANKID", "PMI_SIZE", "PALS_APID", nullptr, Speech::kPmiOrPmix},
+     Protocol::kPmi},
+    {"PALS", "PALS_RANKID", "PALS_RANKID", "PMI_SIZE", "PALS_APID", nullptr, Protocol::kPmi},
     {"a launcher with PMI (MPICH's mpiexec, for instance)", "PMI_SIZE", "PMI_RANK", "PMI_SIZE",
-     nullptr, nullptr, Speech::kPmiOrPmix},
+     nullptr, nullptr, Protocol::kPmi},
     {"Slurm's srun", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_JOB_ID",
-     "SLURM_STEP_ID", Speech::kPmix, "srun --mpi=pmix or --mpi=pmi2 offers one; "},
+     "SLURM_STEP_ID", Protocol::kPmix, "srun --mpi=pmix or --mpi=pmi2 offers one; "},
     {"a launcher with PMIx", "PMIX_RANK", "PMIX_RANK", nullptr, "PMIX_NAMESPACE", nullptr,
-     Speech::kPmix},
+     Protocol::kPmix},
     {"torchrun, or what set its variables,", "WORLD_SIZE", "RANK", "WORLD_SIZE", nullptr, nullptr,
-     Speech::kNone},
+     Protocol::kNone},
 };
 
 // The oshrun of this installation, by its path: another vendor's has the same name.
@@ -61,9 +58,9 @@ std::string own_oshrun() {
 }
 
 Protocol protocol_of(const Known& known) {
-  if (known.speech == Speech::kPmiOrPmix && environment("PMI_FD")) return Protocol::kPmi;
-  return known.speech != Speech::kNone && environment("PMIX_NAMESPACE") ? Protocol::kPmix
-                                                                        : Protocol::kNone;
+  if (known.offer == Protocol::kPmi && environment("PMI_FD")) return Protocol::kPmi;
+  return known.offer != Protocol::kNone && environment("PMIX_NAMESPACE") ? Protocol::kPmix
+                                                                         : Protocol::kNone;
 }
 
 std::string job_of(const Known& known) {
@@ -82,20 +79,6 @@ Result<std::optional<int>> number(const char* variable, std::int64_t least) {
   return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
 }
 
-Result<std::optional<ForeignLauncher>> describe(const Known& known) {
-  ForeignLauncher launcher;
-  launcher.who = known.who;
-  launcher.hint = known.hint;
-  MEMSPAN_PASS_ASSIGN(launcher.size, number(known.size, 1));
-  MEMSPAN_PASS_ASSIGN(launcher.rank, number(known.rank, 0));
-  launcher.seen = launcher.size
-                      ? fmt::format("{} is {}", known.size, *launcher.size)
-                      : fmt::format("{} is {}", known.mark, environment_or(known.mark, ""));
-  launcher.protocol = protocol_of(known);
-  launcher.job = job_of(known);
-  return std::optional<ForeignLauncher>(std::move(launcher));
-}
-
 const Known* find_known() {
   for (const Known& known : kLaunchers)
     if (environment(known.mark)) return &known;
@@ -105,8 +88,19 @@ const Known* find_known() {
 }  // namespace
 
 Result<std::optional<ForeignLauncher>> find_foreign_launcher() {
-  if (const Known* const known = find_known()) return describe(*known);
-  return std::optional<ForeignLauncher>();
+  const Known* const known = find_known();
+  if (known == nullptr) return std::optional<ForeignLauncher>();
+  MEMSPAN_PASS_ASSIGN(const auto size, number(known->size, 1));
+  MEMSPAN_PASS_ASSIGN(const auto rank, number(known->rank, 0));
+  return std::optional(ForeignLauncher{
+      .who = known->who,
+      .seen = fmt::format("{} is {}", size ? known->size : known->mark,
+                          size ? std::to_string(*size) : environment_or(known->mark, "")),
+      .hint = known->hint,
+      .protocol = protocol_of(*known),
+      .rank = rank,
+      .size = size,
+      .job = job_of(*known)});
 }
 
 const char* launcher_variable() {

@@ -84,22 +84,17 @@ Status move(const StaticSegment& data, const NodeSegment& segment, const Pages& 
   return Status::ok();
 }
 
-// Descriptors of the launcher are left as they are.
-Result<Fd> copy_of(int descriptor) {
-  Fd own = duplicate(descriptor);
-  if (!own.is_valid()) return Status::from_errno("duplicating a descriptor of the launcher");
-  return own;
-}
-
 Status share_with_launch(const Launch& launch) {
-  MEMSPAN_TRY_ASSIGN(Fd segment_descriptor, copy_of(launch.segment), "sharing variables");
+  // Descriptors of the launcher are left as they are.
+  MEMSPAN_TRY_ASSIGN(Fd segment_descriptor, duplicate(launch.segment, kDuplicating),
+                     "sharing variables");
   MEMSPAN_TRY_ASSIGN(const NodeSegment segment, NodeSegment::attach(std::move(segment_descriptor)),
                      "sharing");
   // The launcher reads it when the job is over, so no other line orders it.
   segment.header().library_seen.store(1, std::memory_order_relaxed);
   const StaticSegment data = find_static_segment();
   if (data.is_empty()) return Status::ok();
-  MEMSPAN_TRY_ASSIGN(Fd heap_descriptor, copy_of(launch.heap), "sharing variables");
+  MEMSPAN_TRY_ASSIGN(Fd heap_descriptor, duplicate(launch.heap, kDuplicating), "sharing variables");
   MEMSPAN_TRY_ASSIGN(const Pages heap, Pages::adopt(std::move(heap_descriptor)), "sharing");
   if (launch.rank >= segment.peers() || segment.peers() == 1) return Status::ok();
   return move(data, segment, heap, launch.rank, launch.nodes().index_of(launch.rank));

@@ -5,6 +5,8 @@
 // the others, and they watch it.
 #include <fmt/format.h>
 
+#include <set>
+
 #include "core/bytes.h"
 #include "core/interrupt.h"
 #include "store/recipes/contributions.h"
@@ -22,33 +24,25 @@ constexpr std::string_view kRelease = "memspan " MEMSPAN_VERSION;
 std::string introduction(const DescriptorBroker& broker, const Membership& joined) {
   const Host host = joined.own_host ? *joined.own_host : Host::own();
   const ProcessIdentity own = ProcessIdentity::own();
-  ByteWriter out;
-  out.text(kRelease);
-  out.text(host.name);
-  out.text(host.id);
-  out.text(kernel_identity());
-  out.i64(own.process);
-  out.i64(own.pid_namespace);
-  out.text(broker.address(joined.channel));
+  FieldWriter out;
+  out(kRelease, host.name, host.id, kernel_identity(), own.process, own.pid_namespace,
+      broker.address(joined.channel));
   return out.take();
 }
 
 Result<MemberAddress> read_introduction(std::size_t rank, const std::string& text) {
-  ByteReader in(text);
-  const std::string_view release = in.text();
+  FieldReader in(text);
+  std::string release;
   MemberAddress member;
-  member.host.name = in.text();
+  in(release, member.host.name);
   if (!in.is_ok() || release != kRelease)
     return Status(Code::kNotSupported,
                   fmt::format("PE {} on host {} runs {}, this one {}: all processes of a job must "
                               "have one version",
                               rank, in.is_ok() ? member.host.name : "?",
                               in.is_ok() ? release : "an older memspan", kRelease));
-  member.host.id = in.text();
-  member.kernel = in.text();
-  member.process.process = in.i64();
-  member.process.pid_namespace = in.i64();
-  member.broker = in.text();
+  in(member.host.id, member.kernel, member.process.process, member.process.pid_namespace,
+     member.broker);
   if (!in.is_finished())
     return Status(Code::kInvalidArgument,
                   fmt::format("what PE {} says of itself cannot be read", rank));
@@ -74,8 +68,8 @@ Status find_nodes(Membership& joined) {
                           "MEMSPAN_HOST_ID has to differ",
                           rank, joined.rank, names[rank])};
   if (joined.nodes.is_one()) return Status::ok();
-  const auto store = joined.store_endpoint;
-  MEMSPAN_TRY_ASSIGN(joined.carrier, choose_carrier(reach, store), "choosing a carrier");
+  MEMSPAN_TRY_ASSIGN(joined.carrier, choose_carrier(reach, joined.store_endpoint),
+                     "choosing a carrier");
   return Status::ok();
 }
 
@@ -96,16 +90,10 @@ Status introduce(Membership& joined, const Exchange& exchange) {
   return Status::ok();
 }
 
-// The lowest rank of this process's node, and the others there.
-int leader_of(const Membership& joined) {
-  return joined.nodes.leader_of(joined.node());
-}
+// The ranks of this process's node without the lowest.
 std::vector<int> followers_in(const Membership& joined) {
-  const int node = joined.node();
-  std::vector<int> followers;
-  for (int index = 1; index < joined.nodes.peers_in(node); ++index)
-    followers.push_back(joined.nodes.peer_of(node, index));
-  return followers;
+  const std::vector<int>& all = joined.nodes.peers_of(joined.node());
+  return {all.begin() + 1, all.end()};
 }
 
 // The name under which the leader publishes a member's memory.
@@ -116,11 +104,12 @@ std::string node_memory_name(int rank) {
 // The members that have fetched the node's memory; the leader watches them.
 class Arrivals {
  public:
-  explicit Arrivals(std::vector<int> awaited) : awaited_(std::move(awaited)) {}
+  explicit Arrivals(const std::vector<int>& awaited) : missing_(awaited.begin(), awaited.end()) {}
 
   void enter(int rank, Fetcher fetcher) {
     MutexLock lock(mutex_);
     watched_.push_back({rank, std::move(fetcher.process), std::move(fetcher.connection)});
+    missing_.erase(rank);
     changed_.notify_all();
   }
 
@@ -133,11 +122,11 @@ class Arrivals {
       std::string missing;
       {
         MutexLock lock(mutex_);
-        missing = missing_ranks();
-        if (!missing.empty() &&
+        if (!missing_.empty() &&
             changed_.wait_until(mutex_, until_next_look(deadline.within(kCheckEvery))))
           continue;
-        if (missing.empty()) return std::move(watched_);
+        if (missing_.empty()) return std::move(watched_);
+        missing = fmt::format("{}", fmt::join(missing_, ", "));
       }
       if (deadline.has_passed())
         return Status(Code::kTimeout,
@@ -148,18 +137,9 @@ class Arrivals {
   }
 
  private:
-  std::string missing_ranks() const MEMSPAN_REQUIRES(mutex_) {
-    std::string text;
-    for (const int rank : awaited_)
-      if (std::none_of(watched_.begin(), watched_.end(),
-                       [rank](const PeerWatch::Watched& one) { return one.rank == rank; }))
-        text += (text.empty() ? "" : ", ") + std::to_string(rank);
-    return text;
-  }
-
-  const std::vector<int> awaited_;
   Mutex mutex_;
   ConditionVariable changed_;
+  std::set<int> missing_ MEMSPAN_GUARDED_BY(mutex_);
   std::vector<PeerWatch::Watched> watched_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
@@ -201,7 +181,7 @@ Status lead_host(Membership& joined, const Status& ready, const Exchange& exchan
 Status follow_leader(Membership& joined, const Status& ready, const Exchange& exchange,
                      Deadline deadline) {
   MEMSPAN_TRY(agree(exchange, ready, kMemberKind), "waiting for the leader of this host");
-  const int leader_rank = leader_of(joined);
+  const int leader_rank = joined.nodes.leader_of(joined.node());
   const MemberAddress& leader = joined.members[leader_rank];
   MEMSPAN_TRY_ASSIGN(FetchedDescriptors fetched,
                      joined.broker->fetch_and_wait(leader.broker, node_memory_name(joined.rank),
@@ -220,22 +200,17 @@ Status follow_leader(Membership& joined, const Status& ready, const Exchange& ex
   return Status::ok();
 }
 
-Status share(Membership& joined, const Exchange& exchange, const std::function<Status()>& check,
-             Deadline deadline) {
-  const Status ready = find_nodes(joined);
-  MEMSPAN_TRY(joined.rank == leader_of(joined) ? lead_host(joined, ready, exchange, check, deadline)
-                                               : follow_leader(joined, ready, exchange, deadline),
-              "joining");
-  return claim_rank(*joined.segment, joined.rank);
-}
-
 }  // namespace
 
 Status share_host(Membership& joined, const Exchange& exchange, Channel channel,
                   const std::function<Status()>& check, Deadline deadline) {
   joined.channel = channel;
   MEMSPAN_PASS(introduce(joined, exchange));
-  const Status shared = share(joined, exchange, check, deadline);
+  const Status ready = find_nodes(joined);
+  Status shared = joined.nodes.index_of(joined.rank) == 0
+                      ? lead_host(joined, ready, exchange, check, deadline)
+                      : follow_leader(joined, ready, exchange, deadline);
+  shared = shared.is_ok() ? claim_rank(*joined.segment, joined.rank) : shared.annotate("joining");
   // No member continues before all are on the segment: an early end would look like a death.
   MEMSPAN_TRY(agree(exchange, shared, kMemberKind), "waiting for all processes of the job");
   joined.segment->decide_oversubscription(joined.nodes.peers_in(joined.node()));

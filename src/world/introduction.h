@@ -20,7 +20,7 @@ struct Introduction {
   std::uint32_t commit_mode = 0;
   std::uint64_t program = 0;  // StaticSegment::identity; 0: its variables are not symmetric
   std::string address;        // Transport::address()
-  std::optional<RemoteRegion> heap;
+  RemoteRegion heap;
   std::optional<RemoteRegion> data;  // the static symmetric segment
 
   std::string encode() const;

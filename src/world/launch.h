@@ -11,6 +11,7 @@
 namespace memspan {
 
 inline constexpr const char* kLaunchVariable = "MEMSPAN_LAUNCH";
+inline constexpr const char* kDuplicating = "duplicating a descriptor of the launcher";
 
 // A value. Descriptors are numbers in the process that reads it; it does not own them.
 struct Launch {

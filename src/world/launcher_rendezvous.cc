@@ -14,17 +14,12 @@
 namespace memspan {
 namespace {
 
-constexpr const char* kHostKey = "host";
+constexpr const char* kHostKey = "host";  // "KERNEL|NAME"
 constexpr const char* kStoreKey = "store";
 constexpr const char* kAddressVariable = "SHMEM_MASTER_ADDR";
 constexpr std::size_t kSecretBytes = 32;
 constexpr std::string_view kNoSecret = "-";
 constexpr std::size_t kMostTold = 400;  // launchers take 1 KiB of digits, and an error may be long
-
-// "KERNEL|NAME".
-std::string own_host() {
-  return kernel_identity() + "|" + host_name();
-}
 
 // Chooses the address at which PE 0 listens.
 Result<Endpoint> choose_endpoint(LauncherChannel& channel, const Deadline& deadline) {
@@ -74,11 +69,12 @@ Status read_store(const std::string& told, Rendezvous& rendezvous) {
 
 Result<Rendezvous> agree_on_store(LauncherChannel& channel, const StoreSecurity& security,
                                   const Deadline& deadline) {
-  Rendezvous rendezvous;
-  rendezvous.rank = channel.rank();
-  rendezvous.size = channel.size();
-  rendezvous.security = security;
-  MEMSPAN_PASS(channel.put(kHostKey, own_host(), deadline));
+  Rendezvous rendezvous{.rank = channel.rank(),
+                        .size = channel.size(),
+                        .store = {},
+                        .security = security,
+                        .hosted = nullptr};
+  MEMSPAN_PASS(channel.put(kHostKey, kernel_identity() + "|" + host_name(), deadline));
   MEMSPAN_TRY(channel.fence(deadline), "waiting for all processes of the job");
   Status opened;
   if (rendezvous.rank == 0) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/log.h"
 
 namespace memspan {
@@ -20,8 +22,7 @@ Result<std::unique_ptr<LinkedPeers>> LinkedPeers::make(const Membership& members
                                                        const Memory& memory, Which which) {
   std::unique_ptr<LinkedPeers> peers(new LinkedPeers(membership, waiting, messages));
   MEMSPAN_PASS(peers->introduce(memory));
-  MEMSPAN_PASS(peers->connect(which));
-  peers->note_arrivals();
+  peers->connect(which);
   return peers;
 }
 
@@ -131,34 +132,23 @@ Status LinkedPeers::check_same(const Introduction& mine) const {
   return Status::ok();
 }
 
-Status LinkedPeers::connect(Which which) {
+// Also fills the slots of PEs of other nodes. All processes of the node write the same, and none
+// overwrites what has happened since.
+void LinkedPeers::connect(Which which) {
   const NodeMap& nodes = membership_.nodes;
   for (int peer = 0; peer < membership_.size; ++peer) {
-    if (peer == membership_.rank) continue;
-    if (which == Which::kOtherNodes && nodes.share_node(peer, membership_.rank)) continue;
+    const bool is_near = nodes.share_node(peer, membership_.rank);
+    if (peer == membership_.rank || (is_near && which == Which::kOtherNodes)) continue;
     links_[peer] = transport_->connect(
         {peer, nodes.describe(peer), std::exchange(introductions_[peer].address, {})});
-  }
-  is_ready_.store(true, std::memory_order_release);
-  return Status::ok();
-}
-
-// Fills the slots of PEs of other nodes. All processes of the node write the same, and none
-// overwrites what has happened since.
-void LinkedPeers::note_arrivals() {
-  for (int peer = 0; peer < membership_.size; ++peer) {
-    if (membership_.nodes.share_node(peer, membership_.rank)) continue;
+    if (is_near) continue;
     PeerSlot& slot = membership_.segment->peer(peer);
     slot.pid.store(introductions_[peer].process, std::memory_order_relaxed);
     PeerState before = PeerState::kAbsent;
     slot.state.compare_exchange_strong(before, PeerState::kJoined, std::memory_order_acq_rel);
   }
+  is_ready_.store(true, std::memory_order_release);
   call_later(Duration::zero(), [this] { keep_in_touch(); });
-}
-
-const RemoteRegion* LinkedPeers::heap_of(int peer) const {
-  const auto& heap = introductions_[peer].heap;
-  return heap ? &*heap : nullptr;
 }
 
 const RemoteRegion* LinkedPeers::data_of(int peer) const {
@@ -200,7 +190,7 @@ void LinkedPeers::take(int from, const Notice& notice) {
   const NodeSegment& segment = *membership_.segment;
   // Ignores losses from a process that is marked dead but runs: it knows nothing of others.
   const bool is_loss = notice.kind == Notice::Kind::kLoss;
-  if (is_loss && segment.peer(from).death.load(std::memory_order_acquire) != 0) return;
+  if (is_loss && segment.peer(from).is_dead()) return;
   const bool is_loss_news = is_loss && is_news(notice, segment);
   const bool is_ready = is_ready_.load(std::memory_order_acquire);
   if (is_ready && notice.kind == Notice::Kind::kEnd) notice_routes().pass_on(notice);
@@ -219,10 +209,7 @@ void LinkedPeers::take(int from, const Notice& notice) {
 // Sends the ends of all PEs of this node that have ended.
 void LinkedPeers::repeat_ends() {
   if (!waiting_.has_ends()) return;
-  const NodeMap& nodes = membership_.nodes;
-  const int own = nodes.node_of(membership_.rank);
-  for (int index = 0; index < nodes.peers_in(own); ++index) {
-    const int peer = nodes.peer_of(own, index);
+  for (const int peer : membership_.nodes.peers_of(membership_.node())) {
     const PeerSlot& slot = membership_.segment->peer(peer);
     const std::uint32_t ended = slot.ended.load(std::memory_order_acquire);
     if (ended < waiting_.generation) continue;
@@ -241,7 +228,7 @@ void LinkedPeers::ask_for_ends(int dead) {
 
 // A connection ended without a goodbye. Processes that know more have some time to report it.
 void LinkedPeers::handle_loss(int peer) {
-  const bool is_dead = membership_.segment->peer(peer).death.load(std::memory_order_acquire) != 0;
+  const bool is_dead = membership_.segment->peer(peer).is_dead();
   if (!is_dead && waiting_.is_gone(peer))
     return call_later(Duration::zero(), [this, peer] { ask_for_ends(peer); });
   if (is_dead) return;
@@ -251,12 +238,9 @@ void LinkedPeers::handle_loss(int peer) {
 
 // Without a launcher the lowest PE of a node watches the others there, and they watch it.
 bool LinkedPeers::is_watched_on_its_node(int peer) const {
-  const NodeMap& nodes = membership_.nodes;
-  const int node = nodes.node_of(peer);
-  for (int index = 0; index < nodes.peers_in(node); ++index)
-    if (const int other = nodes.peer_of(node, index); other != peer && !waiting_.is_gone(other))
-      return true;
-  return false;
+  const auto& nearby = membership_.nodes.peers_of(membership_.nodes.node_of(peer));
+  return std::any_of(nearby.begin(), nearby.end(),
+                     [&](int other) { return other != peer && !waiting_.is_gone(other); });
 }
 
 void LinkedPeers::note_loss(int peer) {
@@ -276,10 +260,10 @@ void LinkedPeers::note_loss(int peer) {
 void LinkedPeers::keep_in_touch() {
   if (has_launcher() && membership_.carrier.silence_limit == Duration::max()) return;
   if (!is_ready_.load(std::memory_order_acquire)) return;
-  const NodeMap& nodes = membership_.nodes;
-  const int own = nodes.node_of(membership_.rank);
-  for (int index = 0; nodes.peer_of(own, index) != membership_.rank; ++index)
-    if (!waiting_.is_gone(nodes.peer_of(own, index))) return;
+  for (const int peer : membership_.nodes.peers_of(membership_.node())) {
+    if (peer == membership_.rank) break;
+    if (!waiting_.is_gone(peer)) return;
+  }
   for (const int peer : notice_routes().watched()) {
     if (has_greeted_[peer]) continue;
     has_greeted_[peer] = true;

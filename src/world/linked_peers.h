@@ -37,7 +37,7 @@ class LinkedPeers : NotCopyable {
 
   // Null for a PE that needs none, and for this process.
   Link* link(int peer) const { return links_[peer].get(); }
-  const RemoteRegion* heap_of(int peer) const;
+  const RemoteRegion* heap_of(int peer) const { return &introductions_[peer].heap; }
   // Null when the PE runs another program or its variables are not symmetric.
   const RemoteRegion* data_of(int peer) const;
 
@@ -65,8 +65,7 @@ class LinkedPeers : NotCopyable {
   Status expose(const Memory& memory);
   Status introduce(const Memory& memory);
   Status check_same(const Introduction& mine) const;
-  Status connect(Which which);
-  void note_arrivals();
+  void connect(Which which);
   bool has_launcher() const { return membership_.is_launched; }
   template <typename Send>
   Status send(int peer, Send send_over);

@@ -64,8 +64,8 @@ class LauncherExchange {
       return Status::from_errno("making a pair of sockets");
     Fd ours(ends[0]);
     const Fd theirs(ends[1]);
-    const Fd inherited = duplicate(launch_.store);
-    if (!inherited.is_valid()) return Status::from_errno("using the launcher's socket");
+    MEMSPAN_PASS_ASSIGN(const Fd inherited,
+                        duplicate(launch_.store, "using the launcher's socket"));
     MEMSPAN_PASS(unix_send(inherited, "s", {theirs.get()}));
     MEMSPAN_TRY_ASSIGN(store_,
                        StoreClient::adopt(std::move(ours), fmt::format("PE {}", launch_.rank),
@@ -77,7 +77,7 @@ class LauncherExchange {
   // The launcher notes deaths on all nodes, also of processes that never came to the store.
   Status look(const std::vector<int>& missing) const {
     for (const int rank : missing)
-      if (segment_.peer(rank).death.load(std::memory_order_acquire) != 0)
+      if (segment_.peer(rank).is_dead())
         return {Code::kPeerLost, fmt::format("PE {} died before it joined", rank)};
     if (segment_.header().exit_requested.load(std::memory_order_acquire) == 2)
       return {Code::kUnavailable, "the job was asked to end"};
@@ -92,18 +92,16 @@ class LauncherExchange {
 
 // The launcher's descriptors stay open for a later join of this process, but not for its children.
 Result<Fd> inherit(int descriptor) {
-  const bool is_there = fcntl(descriptor, F_SETFD, FD_CLOEXEC) == 0;
-  if (!is_there && errno == EBADF)
+  if (fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) {
+    if (errno != EBADF)
+      return Status::from_errno(fmt::format("descriptor {} of {}", descriptor, kLaunchVariable));
     return Status(
         Code::kUnavailable,
         fmt::format("descriptor {} of {} is closed: a process between oshrun and this one "
                     "did not pass it on (Python's subprocess needs close_fds=False)",
                     descriptor, kLaunchVariable));
-  if (!is_there)
-    return Status::from_errno(fmt::format("descriptor {} of {}", descriptor, kLaunchVariable));
-  Fd own = duplicate(descriptor);
-  if (!own.is_valid()) return Status::from_errno("duplicating a descriptor of the launcher");
-  return own;
+  }
+  return duplicate(descriptor, kDuplicating);
 }
 
 std::optional<std::uint64_t> inode_of_socket(int descriptor) {

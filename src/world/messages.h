@@ -8,7 +8,7 @@
 //                                        +-> the handler of notices, which are never in the table
 #pragma once
 
-#include <unordered_map>
+#include <map>
 
 #include "core/bytes.h"
 #include "core/mutex.h"
@@ -17,19 +17,16 @@
 
 namespace memspan {
 
-enum class MessageKind : std::uint64_t {
-  kNotice = 1,   // World's own: deaths, ends, requests to end the job
-  kBarrier = 2,  // lines of a team's barrier; id: the team
-  kData = 3,     // a collective's data; id: the team
+// MessageTag::kind.
+struct MessageKind {
+  static constexpr std::uint64_t kNotice = 1;   // World's own: deaths, ends, requests to end
+  static constexpr std::uint64_t kBarrier = 2;  // lines of a team's barrier
+  static constexpr std::uint64_t kData = 3;     // a collective's data
 };
 
-// Names a message of one sender. Several with the same key are received in the order of sending.
-struct MessageKey {
-  MessageKind kind = MessageKind::kData;
-  std::uint64_t id = 0;        // the owner: equal on all members of a team, never reused
-  std::uint64_t sequence = 0;  // which message
-  bool operator==(const MessageKey&) const = default;
-};
+// Names a message of one sender. `id` is the owner: equal on all members of a team, never reused.
+// Several with the same key are received in the order of sending.
+using MessageKey = MessageTag;
 
 // Thread-safe.
 class Messages : NotCopyable {
@@ -39,10 +36,10 @@ class Messages : NotCopyable {
   // Link::send() and Link::post() to a PE, and handling arrived frames without waiting. All are
   // thread-safe.
   struct Carriage {
-    std::function<Status(int peer, const MessageTag& tag, std::span<const std::byte> bytes,
+    std::function<Status(int peer, const MessageKey& key, std::span<const std::byte> bytes,
                          const Deadline& deadline)>
         send;
-    std::function<Status(int peer, const MessageTag& tag, std::span<const std::byte> bytes)> post;
+    std::function<Status(int peer, const MessageKey& key, std::span<const std::byte> bytes)> post;
     std::function<void()> progress;
   };
   // Handles a notice on the thread that took the frame. It must not wait.
@@ -78,41 +75,30 @@ class Messages : NotCopyable {
   // A message that has already arrived; handles frames first.
   std::optional<Buffer> poll(int from, const MessageKey& key);
   // Drops messages that no call will ask for: those of a destroyed team.
-  void discard(MessageKind kind, std::uint64_t id) {
+  void discard(std::uint64_t kind, std::uint64_t id) {
     MutexLock lock(mutex_);
     std::erase_if(table_, [&](const auto& entry) {
-      return entry.first.key.kind == kind && entry.first.key.id == id;
+      return entry.first.second.kind == kind && entry.first.second.id == id;
     });
   }
 
   // Called by the transport, on any thread, with what send() of `from` made. kInvalidArgument if it
   // is not a message.
-  Status deliver(int from, const MessageTag& tag, Buffer bytes);
+  Status deliver(int from, const MessageKey& key, Buffer bytes);
 
   // Messages in the table.
   std::size_t size() const {
     MutexLock lock(mutex_);
-    std::size_t count = 0;
-    for (const auto& [place, arrived] : table_) count += arrived.size();
-    return count;
+    return table_.size();
   }
 
  private:
-  struct Place {
-    int from;
-    MessageKey key;
-    bool operator==(const Place&) const = default;
-  };
-  struct PlaceHash {
-    std::size_t operator()(const Place& place) const;
-  };
-
   WaitContext& waiting_;
   Carriage carriage_;
   NoticeHandler on_notice_;
   mutable Mutex mutex_;
-  // Most keys have one message.
-  std::unordered_map<Place, std::vector<Buffer>, PlaceHash> table_ MEMSPAN_GUARDED_BY(mutex_);
+  // By the sender and the key; those of one key in the order of arrival.
+  std::multimap<std::pair<int, MessageKey>, Buffer> table_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace memspan

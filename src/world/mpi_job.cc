@@ -72,14 +72,12 @@ std::vector<std::string> names_to_try() {
 
 // Its components look for its symbols among the global ones.
 Result<void*> load() {
-  std::string tried;
-  for (const std::string& name : names_to_try()) {
+  const std::vector<std::string> names = names_to_try();
+  for (const std::string& name : names)
     if (void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL)) return library;
-    tried += (tried.empty() ? "" : ", ") + name;
-  }
-  return Status(
-      Code::kNotSupported,
-      fmt::format("no MPI is loaded, and none of {} can be; LD_PRELOAD loads another one", tried));
+  return Status(Code::kNotSupported,
+                fmt::format("no MPI is loaded, and none of {} can be; LD_PRELOAD loads another one",
+                            fmt::join(names, ", ")));
 }
 
 int (*finalize)() = nullptr;

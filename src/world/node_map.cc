@@ -3,31 +3,38 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+#include <numeric>
 #include <unordered_map>
 
 namespace memspan {
 
-NodeMap::NodeMap(int peers, std::string host) : peers_(peers), hosts_{std::move(host)} {}
+NodeMap::NodeMap(int peers, std::string host)
+    : peers_(peers),
+      hosts_{std::move(host)},
+      peers_of_{std::vector<int>(static_cast<std::size_t>(std::max(peers, 0)))} {
+  std::iota(peers_of_[0].begin(), peers_of_[0].end(), 0);
+}
 
 NodeMap NodeMap::of_hosts(const std::vector<std::string>& hosts,
                           const std::vector<std::string>& names) {
   NodeMap map(static_cast<int>(hosts.size()), names.empty() ? std::string() : names[0]);
-  std::unordered_map<std::string, std::int32_t> nodes;
-  for (const std::string& host : hosts) nodes.emplace(host, 0);
-  if (nodes.size() <= 1) return map;
+  if (std::adjacent_find(hosts.begin(), hosts.end(), std::not_equal_to<>()) == hosts.end())
+    return map;
   map.hosts_.clear();
-  nodes.clear();
+  map.peers_of_.clear();
+  std::unordered_map<std::string, int> nodes;
   for (std::size_t peer = 0; peer < hosts.size(); ++peer) {
-    const auto [found, is_new] =
-        nodes.emplace(hosts[peer], static_cast<std::int32_t>(map.hosts_.size()));
+    const auto [found, is_new] = nodes.emplace(hosts[peer], map.count());
     if (is_new) {
       map.hosts_.push_back(names[peer]);
       map.peers_of_.emplace_back();
     }
-    std::vector<std::int32_t>& peers = map.peers_of_[found->second];
+    std::vector<int>& peers = map.peers_of_[found->second];
     map.node_of_.push_back(found->second);
-    map.index_of_.push_back(static_cast<std::int32_t>(peers.size()));
-    peers.push_back(static_cast<std::int32_t>(peer));
+    map.index_of_.push_back(static_cast<int>(peers.size()));
+    peers.push_back(static_cast<int>(peer));
   }
   return map;
 }

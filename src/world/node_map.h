@@ -4,13 +4,12 @@
 // of its own node, in the order of PEs. Nodes are numbered in the order of their lowest PE.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace memspan {
 
-// A value. On one node it has no table, and every answer is an expression.
+// A value. On one node it has no table by PE.
 class NodeMap {
  public:
   // All on one node. `host` is for messages.
@@ -30,11 +29,11 @@ class NodeMap {
   int index_of(int peer) const { return is_one() ? peer : index_of_[peer]; }
   bool share_node(int one, int other) const { return node_of(one) == node_of(other); }
 
-  int peers_in(int node) const {
-    return is_one() ? peers_ : static_cast<int>(peers_of_[node].size());
-  }
+  // The PEs of the node, ascending.
+  const std::vector<int>& peers_of(int node) const { return peers_of_[node]; }
+  int peers_in(int node) const { return static_cast<int>(peers_of_[node].size()); }
   // The PE with this index in the node.
-  int peer_of(int node, int index) const { return is_one() ? index : peers_of_[node][index]; }
+  int peer_of(int node, int index) const { return peers_of_[node][index]; }
   // The lowest PE of the node, living or not.
   int leader_of(int node) const { return peer_of(node, 0); }
 
@@ -46,11 +45,11 @@ class NodeMap {
 
  private:
   int peers_;
-  std::vector<std::string> hosts_;  // names, by node
-  // Empty on one node.
-  std::vector<std::int32_t> node_of_;                // by PE
-  std::vector<std::int32_t> index_of_;               // by PE
-  std::vector<std::vector<std::int32_t>> peers_of_;  // by node, ascending
+  std::vector<std::string> hosts_;          // names, by node
+  std::vector<std::vector<int>> peers_of_;  // by node
+  // By PE; empty on one node.
+  std::vector<int> node_of_;
+  std::vector<int> index_of_;
 };
 
 }  // namespace memspan

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "world/notices.h"
 
-#include <cstring>
+#include "store/fields.h"
 
 namespace memspan {
 namespace {
-
-struct Payload {
-  std::int32_t value;
-  std::uint32_t generation;
-  std::int32_t span;
-};
 
 void note_end(const Notice& notice, const NodeSegment& segment) {
   PeerSlot& slot = segment.peer(notice.rank);
@@ -24,22 +18,22 @@ void note_end(const Notice& notice, const NodeSegment& segment) {
 }  // namespace
 
 std::vector<std::byte> Notice::bytes() const {
-  const Payload payload{value, generation, span};
-  std::vector<std::byte> bytes(sizeof payload);
-  std::memcpy(bytes.data(), &payload, sizeof payload);
-  return bytes;
+  FieldWriter out;
+  out(value, generation, span);
+  const std::string text = out.take();
+  const auto all = std::as_bytes(std::span(text));
+  return {all.begin(), all.end()};
 }
 
 std::optional<Notice> Notice::decode(std::uint64_t id, std::uint64_t sequence,
                                      std::span<const std::byte> bytes) {
-  Payload payload{};
   const auto kind = static_cast<Kind>(id);
-  if (kind < Kind::kLoss || kind > Kind::kRepeatEnds || sequence >= kMostPeers ||
-      bytes.size() != sizeof payload)
-    return std::nullopt;
-  std::memcpy(&payload, bytes.data(), sizeof payload);
-  if (payload.span < 0 || payload.span >= kMostPeers) return std::nullopt;
-  return Notice{kind, static_cast<int>(sequence), payload.value, payload.generation, payload.span};
+  if (kind < Kind::kLoss || kind > Kind::kRepeatEnds || sequence >= kMostPeers) return std::nullopt;
+  Notice read{kind, static_cast<int>(sequence)};
+  FieldReader in({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  in(read.value, read.generation, read.span);
+  if (!in.is_finished() || read.span < 0 || read.span >= kMostPeers) return std::nullopt;
+  return read;
 }
 
 void apply(const Notice& notice, const NodeSegment& segment) {
@@ -85,45 +79,35 @@ static bool is_of_death(const Notice& notice) {
 }
 
 int NoticeRoutes::first_living(int node, int besides) const {
-  for (int index = 0; index < nodes_.peers_in(node); ++index) {
-    const int peer = nodes_.peer_of(node, index);
-    if (peer != besides && waiting_.segment->peer(peer).death.load(std::memory_order_acquire) == 0)
-      return peer;
-  }
+  for (const int peer : nodes_.peers_of(node))
+    if (peer != besides && !waiting_.segment->peer(peer).is_dead()) return peer;
   return -1;
 }
 
 std::vector<int> NoticeRoutes::watched() const {
   std::vector<int> peers;
-  const NodeOverlay overlay(nodes_.count(), nodes_.node_of(self_),
-                            [this](int node) { return first_living(node) >= 0; });
-  for (const int node : overlay.neighbors())
+  for (const int node : overlay().neighbors())
     if (const int peer = first_living(node); peer >= 0) peers.push_back(peer);
   return peers;
 }
 
 // Sends to the first PE that lives and can be reached.
 bool NoticeRoutes::send(int node, const Notice& notice) const {
-  for (int index = 0; index < nodes_.peers_in(node); ++index) {
-    const int peer = nodes_.peer_of(node, index);
+  for (const int peer : nodes_.peers_of(node)) {
     if (is_of_death(notice) && peer == notice.rank) continue;
-    if (waiting_.segment->peer(peer).death.load(std::memory_order_acquire) != 0) continue;
+    if (waiting_.segment->peer(peer).is_dead()) continue;
     if (messages_.send(peer, notice.key(), notice.bytes()).is_ok()) return true;
   }
   return false;
 }
 
 void NoticeRoutes::flood(const Notice& notice) const {
-  const NodeOverlay overlay(nodes_.count(), nodes_.node_of(self_), [&](int node) {
-    return first_living(node, is_of_death(notice) ? notice.rank : -1) >= 0;
-  });
-  for (const int node : overlay.neighbors()) static_cast<void>(send(node, notice));
+  const int besides = is_of_death(notice) ? notice.rank : -1;
+  for (const int node : overlay(besides).neighbors()) static_cast<void>(send(node, notice));
 }
 
 void NoticeRoutes::pass_on(const Notice& notice) const {
-  const NodeOverlay overlay(nodes_.count(), nodes_.node_of(self_),
-                            [this](int node) { return first_living(node) >= 0; });
-  overlay.pass_on(std::min(notice.span, nodes_.count() - 1), [&](int node, int span) {
+  overlay().pass_on(std::min(notice.span, nodes_.count() - 1), [&](int node, int span) {
     Notice its = notice;
     its.span = span;
     return send(node, its);

@@ -127,6 +127,10 @@ class NoticeRoutes {
  private:
   // -1: none. `besides` counts as dead.
   int first_living(int node, int besides = -1) const;
+  auto overlay(int besides = -1) const {
+    return NodeOverlay(nodes_.count(), nodes_.node_of(self_),
+                       [this, besides](int node) { return first_living(node, besides) >= 0; });
+  }
   bool send(int node, const Notice& notice) const;
 
   const int self_;

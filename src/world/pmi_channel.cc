@@ -23,14 +23,9 @@ constexpr auto kGoodbyeLimit = std::chrono::seconds(2);
 
 // The value of `key` in "cmd=x key=value other=value"; empty if it is missing.
 std::string_view field(std::string_view line, std::string_view key) {
-  while (!line.empty()) {
-    const std::size_t blank = std::min(line.find(' '), line.size());
-    const std::string_view word = line.substr(0, blank);
-    const std::size_t equals = word.find('=');
-    if (equals != std::string_view::npos && word.substr(0, equals) == key)
-      return word.substr(equals + 1);
-    line.remove_prefix(std::min(blank + 1, line.size()));
-  }
+  for (const std::string_view word : split(line, ' '))
+    if (word.starts_with(key) && word.substr(key.size()).starts_with('='))
+      return word.substr(key.size() + 1);
   return {};
 }
 
@@ -154,9 +149,7 @@ Result<Fd> launcher_socket() {
                               "the launcher and this one did not pass it on (Python's subprocess "
                               "needs close_fds=False)",
                               environment_or(kSocketVariable, "-"), kSocketVariable));
-  Fd own = duplicate(static_cast<int>(*number));
-  if (!own.is_valid()) return Status::from_errno("duplicating the launcher's socket");
-  return own;
+  return duplicate(static_cast<int>(*number), "duplicating the launcher's socket");
 }
 
 }  // namespace

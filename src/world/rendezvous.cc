@@ -55,13 +55,6 @@ constexpr Duration kPortPatience = std::chrono::seconds(5);
 // The other PEs, which find that process at the address, wait a second longer than PE 0.
 constexpr Duration kStrangerPatience = kPortPatience + std::chrono::seconds(1);
 
-// Every rank enters once, and all must agree on the size.
-Status enter(KeyValueStore& store, const Rendezvous& rendezvous, Deadline deadline) {
-  return take_freed_rank(store, rendezvous.job, rendezvous.rank, rendezvous.size, deadline)
-      .status()
-      .annotate(fmt::format("entering the job at {}", rendezvous.store.to_string()));
-}
-
 // The prefix of a key of each member, which vanishes with the member.
 std::string here_prefix(const std::string& job) {
   return job + "/here/";
@@ -75,14 +68,6 @@ Status check_all_here(const Membership& joined, KeyValueStore& store, Deadline d
   for (int rank = 0; rank < joined.size; ++rank)
     if (!ranks.contains(std::to_string(rank)))
       return {Code::kPeerLost, fmt::format("PE {} died or was cut off while it joined", rank)};
-  return Status::ok();
-}
-
-// The keys of a group may outlive a job that was killed, so each job's group is a new one.
-Status name_group(Membership& joined, const Deadline& deadline) {
-  MEMSPAN_PASS_ASSIGN(auto created, create_group(*joined.store, joined.job + "/join", joined.rank,
-                                                 joined.size, {}, deadline));
-  joined.group = std::move(created.name);
   return Status::ok();
 }
 
@@ -116,19 +101,15 @@ Status wait_to_leave(Membership& member, const Deadline& deadline) {
   return StoreGroup(store, member.group, member.rank, member.size).leave(deadline);
 }
 
-// The job that the user has named: a store that serves another one is the wrong one.
-std::string named_job(const Rendezvous& rendezvous) {
-  if (rendezvous.host != Rendezvous::Host::kElsewhere) return {};
-  return environment_or("MEMSPAN_JOB", "");
-}
-
 StoreAccess access_to(const Rendezvous& rendezvous) {
   StoreAccess access{.endpoint = rendezvous.store,
                      .security = rendezvous.security,
                      .member = fmt::format("PE {}", rendezvous.rank),
-                     .job = named_job(rendezvous),
                      .rank = rendezvous.rank};
-  if (rendezvous.host == Rendezvous::Host::kRankZero) access.refusal_patience = kStrangerPatience;
+  if (rendezvous.host == Rendezvous::Host::kRankZero)
+    access.refusal_patience = kStrangerPatience;
+  else  // a store that serves another job than the user has named is the wrong one
+    access.job = environment_or("MEMSPAN_JOB", "");
   return access;
 }
 
@@ -199,11 +180,16 @@ Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit)
   MEMSPAN_PASS(host_store(joined, rendezvous, deadline));
   MEMSPAN_PASS_ASSIGN(joined.store, connect_store(access_to(rendezvous), deadline));
   KeyValueStore& store = *joined.store;
-  MEMSPAN_PASS(enter(store, rendezvous, deadline));
+  // Every rank enters once, and all must agree on the size.
+  MEMSPAN_TRY(take_freed_rank(store, joined.job, joined.rank, joined.size, deadline).status(),
+              fmt::format("entering the job at {}", rendezvous.store.to_string()));
   const std::string rank = std::to_string(joined.rank);
   MEMSPAN_PASS(store.set(here_prefix(joined.job) + rank, rank, deadline, KeyLife::kLease));
   joined.store_endpoint = rendezvous.store.first();
-  MEMSPAN_PASS(name_group(joined, deadline));
+  // The keys of a group may outlive a job that was killed, so each job's group is a new one.
+  MEMSPAN_PASS_ASSIGN(auto created, create_group(store, joined.job + "/join", joined.rank,
+                                                 joined.size, {}, deadline));
+  joined.group = std::move(created.name);
   // Owner: the function, which ends before the store does.
   const auto group = std::make_shared<StoreGroup>(store, joined.group, joined.rank, joined.size);
   const Exchange exchange = [group, deadline](const std::string& mine) {

@@ -51,11 +51,10 @@ Result<std::unique_ptr<World>> World::create(Membership membership, HeapSize hea
   MEMSPAN_TRY_ASSIGN(const CommitSettings settings, CommitSettings::from_environment(),
                      "making the symmetric heap");
   MEMSPAN_TRY(check_same_commit_mode(*membership.segment, mode), "making the symmetric heap");
-  const int node = membership.nodes.node_of(membership.rank);
-  MEMSPAN_TRY_ASSIGN(
-      const std::size_t heap_bytes,
-      agree_on_heap_size(*membership.segment, heap, membership.nodes.peers_in(node), mode),
-      "making the symmetric heap");
+  const int near = membership.nodes.peers_in(membership.node());
+  MEMSPAN_TRY_ASSIGN(const std::size_t heap_bytes,
+                     agree_on_heap_size(*membership.segment, heap, near, mode),
+                     "making the symmetric heap");
   std::unique_ptr<World> world(new World(std::move(membership), heap_bytes, mode, settings));
   MEMSPAN_PASS(world->list());
   MEMSPAN_TRY(world->map_segments(variables), "making the symmetric heap");
@@ -127,11 +126,8 @@ Status World::choose_transports() {
     int peer = 0;
     while (peer < size() && (peer == rank() || this->is_near(peer) != is_near)) ++peer;
     if (peer == size()) continue;
-    const Pair pair{.from = nodes().describe(rank()),
-                    .to = nodes().describe(peer),
-                    .same_node = is_near,
-                    .no_process_access = {},
-                    .no_message_address = {}};
+    const Pair pair{
+        .from = nodes().describe(rank()), .to = nodes().describe(peer), .same_node = is_near};
     MEMSPAN_TRY_ASSIGN((is_near ? near_ : far_), allowed.choose(pair, kCandidates),
                        "choosing a transport");
   }
@@ -143,9 +139,7 @@ Status World::choose_transports() {
 // Also needed if `mapped` carries no data: the library's own areas are shared in a node.
 Status World::map_node() {
   const std::uint64_t stride = membership_.segment->header().heap_stride;
-  const int node = nodes().node_of(rank());
-  for (int index = 0; index < nodes().peers_in(node); ++index) {
-    const int peer = nodes().peer_of(node, index);
+  for (const int peer : nodes().peers_of(membership_.node())) {
     const std::size_t place = place_of(peer);
     MEMSPAN_TRY(range_->map(place * part_bytes_, *membership_.heap, place * stride, part_bytes_),
                 fmt::format("mapping the heap of PE {}", peer));
@@ -208,10 +202,9 @@ void World::fill_table() {
 }
 
 std::uint64_t World::promised_bytes() const {
-  const int node = nodes().node_of(rank());
   std::uint64_t sum = 0;
-  for (int index = 0; index < nodes().peers_in(node); ++index) {
-    const PeerSlot& slot = membership_.segment->peer(nodes().peer_of(node, index));
+  for (const int peer : nodes().peers_of(membership_.node())) {
+    const PeerSlot& slot = membership_.segment->peer(peer);
     if (slot.state.load(std::memory_order_relaxed) == PeerState::kJoined)
       sum += slot.promised_bytes.load(std::memory_order_relaxed);
   }
@@ -229,10 +222,14 @@ Status World::connect_static_segments() {
   if (static_segment_.is_empty()) return Status::ok();
   data_routes_.resize(static_cast<std::size_t>(size()));
   for (int peer = 0; peer < size(); ++peer) {
-    if (routes_[peer].link != nullptr)
-      connect_far_segment(peer);
-    else
+    if (routes_[peer].link == nullptr) {
       MEMSPAN_TRY(connect_near_segment(peer), fmt::format("the variables of PE {}", peer));
+      continue;
+    }
+    Route& route = data_routes_[peer];
+    route.slot = routes_[peer].slot;
+    route.region = linked_->data_of(peer);
+    if (route.region != nullptr) route.link = linked_->link(peer);
   }
   table_.data = {reinterpret_cast<std::uintptr_t>(static_segment_.base), static_segment_.bytes,
                  data_routes_.data(), 0};
@@ -255,13 +252,6 @@ Status World::make_device_heap(const Exchange& exchange) {
       DeviceHeap::make(place, **device, *bytes, exchange, Deadline::after(kDeviceLimit)),
       "making the symmetric heap in memory of a device");
   return Status::ok();
-}
-
-void World::connect_far_segment(int peer) {
-  Route& route = data_routes_[peer];
-  route.slot = routes_[peer].slot;
-  route.region = linked_->data_of(peer);
-  if (route.region != nullptr) route.link = linked_->link(peer);
 }
 
 Status World::connect_near_segment(int peer) {
@@ -290,7 +280,7 @@ std::string_view World::transport_to(int peer) const {
 }
 
 std::string World::describe_routes() const {
-  const int near = nodes().peers_in(nodes().node_of(rank())) - 1;
+  const int near = static_cast<int>(parts()) - 1;
   const int far = size() - 1 - near;
   std::string text = nodes().is_one() ? std::string("all PEs are on one node")
                                       : fmt::format("PE {} is on host {}, one of {} nodes", rank(),
@@ -378,7 +368,7 @@ Status World::wait_for_ends(const char* what) {
       wait_for(waiting_, WaitsFor::kSync, what, Deadline::never(), all_have_come,
                Needs{[&] {
                        for (int peer = next; peer < size(); ++peer)
-                         if (segment.peer(peer).death.load(std::memory_order_acquire) != 0 &&
+                         if (segment.peer(peer).is_dead() &&
                              segment.peer(peer).ended.load(std::memory_order_acquire) < generation)
                            return peer;
                        return -1;
@@ -389,7 +379,7 @@ Status World::wait_for_ends(const char* what) {
 
 Status World::explain_end(const Status& status) const {
   const int is_waited_for = waiting_.self->wait_status.load(std::memory_order_relaxed);
-  if (waiting_.self->death.load(std::memory_order_acquire) != 0 &&
+  if (waiting_.self->is_dead() &&
       (is_waited_for == kEndedByExit || is_waited_for == kEndedByFinalize))
     return {Code::kUnavailable,
             "another PE waits in a call that needs this one; all have to make the same collective "

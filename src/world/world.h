@@ -128,7 +128,6 @@ class World : NotCopyable {
   Status map_node();
   Status link_peers();
   void fill_table();
-  void connect_far_segment(int peer);
   Status connect_near_segment(int peer);
   Status wait_for_ends(const char* what);
   Status explain_end(const Status& status) const;
@@ -160,9 +159,7 @@ class World : NotCopyable {
   std::unique_ptr<DeviceHeap> device_heap_;
 
   std::size_t place_of(int peer) const { return static_cast<std::size_t>(nodes().index_of(peer)); }
-  std::size_t parts() const {
-    return static_cast<std::size_t>(nodes().peers_in(nodes().node_of(rank())));
-  }
+  std::size_t parts() const { return nodes().peers_of(membership_.node()).size(); }
 };
 
 }  // namespace memspan

@@ -253,7 +253,7 @@ class NearPeer final : public Peer {
       MEMSPAN_GUARDED_BY(mutex_);  // shared with copies
   // The same peer as messages reach it, once they do; shared with running transfers.
   std::shared_ptr<Peer> linked_ MEMSPAN_GUARDED_BY(mutex_);
-  ProcessWatch watch_;  // ends before what its call uses
+  std::unique_ptr<ProcessWatch> watch_;  // ends before what its call uses
 };
 
 Result<std::shared_ptr<Peer>> attach_near(std::shared_ptr<Member> member, EndpointRecord record,

@@ -158,7 +158,7 @@ int PointToPoint::lost_for(const Message& message) const {
   if (segment.header().deaths.load(std::memory_order_acquire) == 0) return -1;
   if (group_.has_left()) return group_.rank();
   if (message.member != kAnybody) {
-    const bool is_gone = segment.peer(message.member).death.load(std::memory_order_acquire) != 0;
+    const bool is_gone = segment.peer(message.member).is_dead();
     return is_gone ? message.member : -1;
   }
   // The message may be from a member that died. One that left has sent all its messages: the others
@@ -168,7 +168,7 @@ int PointToPoint::lost_for(const Message& message) const {
   for (int member = 0; member < group_.size(); ++member) {
     if (member == group_.rank()) continue;
     const PeerSlot& other = segment.peer(member);
-    if (other.death.load(std::memory_order_acquire) == 0)
+    if (!other.is_dead())
       has_others = true;
     else if (other.state.load(std::memory_order_acquire) == PeerState::kLost)
       return member;

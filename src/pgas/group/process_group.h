@@ -115,9 +115,7 @@ class ProcessGroup : NotCopyable {
   // Takes this member out of the group for good: ends its own waits, and those of others for steps
   // that it has not done yet. The results of its steps stay. Thread-safe, also during calls.
   void leave();
-  bool has_left() const {
-    return world_->segment().peer(rank()).death.load(std::memory_order_acquire) != 0;
-  }
+  bool has_left() const { return world_->segment().peer(rank()).is_dead(); }
 
   World& world() const { return *world_; }
   Team& team() const { return *team_; }

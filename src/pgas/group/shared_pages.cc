@@ -171,10 +171,7 @@ Status swap_word(ProcessGroup& group, std::atomic<std::uint32_t>& word, std::uin
         return word.compare_exchange_strong(now, value, std::memory_order_acq_rel,
                                             std::memory_order_relaxed);
       },
-      [&] {
-        return world.segment().peer(member).death.load(std::memory_order_acquire) != 0 ? member
-                                                                                       : -1;
-      });
+      [&] { return world.segment().peer(member).is_dead() ? member : -1; });
   if (over.code() == Code::kTimeout) return over.annotate(fmt::format("waiting for PE {}", member));
   MEMSPAN_PASS(over);
   world.route(member).notify_sync();
