@@ -15,8 +15,6 @@
 #include "core/clock.h"
 #include "core/status.h"
 
-#define MEMSPAN_EXPORT extern "C" __attribute__((visibility("default")))
-
 namespace memspan::capi {
 
 inline Status invalid(std::string message) {
