@@ -2,7 +2,6 @@
 // Teams of the CANN SHMEM API: 0 is all, other numbers are those of process_state.teams.
 
 #include <fmt/format.h>
-#include <memspan/kernel_calls.h>
 
 #include "capi/aclshmem/export.h"
 #include "capi/aclshmem/teams.h"
@@ -76,31 +75,19 @@ int get_config(const char* call, shmem_team_t team, Config* config) {
 
 // Nothing for SHMEM_TEAM_INVALID.
 template <typename Collective>
-void meet(const char* call, shmem_team_t team, Collective collective) {
+void meet(const char* call, shmem_team_t team, Collective collective) try {
   if (team == SHMEM_TEAM_INVALID) return;
   Team& found = need_team(call, team);
   finish_default_stream();
   require(call, collective(call, found));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 }  // namespace
 }  // namespace memspan::capi
 
 using namespace memspan;
 using namespace memspan::capi;
-
-MEMSPAN_EXPORT int aclshmem_my_pe(void) {
-  return memspan_kernel_my_pe();
-}
-MEMSPAN_EXPORT int aclshmem_n_pes(void) {
-  return memspan_kernel_n_pes();
-}
-MEMSPAN_EXPORT int aclshmem_team_my_pe(shmem_team_t team) {
-  return memspan_kernel_team_my_pe(team);
-}
-MEMSPAN_EXPORT int aclshmem_team_n_pes(shmem_team_t team) {
-  return memspan_kernel_team_n_pes(team);
-}
 
 MEMSPAN_EXPORT int aclshmem_team_split_strided(shmem_team_t parent_team, int pe_start,
                                                int pe_stride, int pe_size,
@@ -146,11 +133,6 @@ MEMSPAN_EXPORT int aclshmem_team_split_2d(shmem_team_t parent_team, int x_range,
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int aclshmem_team_translate_pe(shmem_team_t src_team, int src_pe,
-                                              shmem_team_t dest_team) {
-  return memspan_kernel_team_translate_pe(src_team, src_pe, dest_team);
-}
-
 MEMSPAN_EXPORT int aclshmem_team_get_config(aclshmem_team_t team,
                                             aclshmem_team_config_t* config) try {
   return get_config("aclshmem_team_get_config", team, config);
@@ -181,19 +163,15 @@ MEMSPAN_EXPORT void aclshmem_team_destroy(shmem_team_t team) try {
 }
 MEMSPAN_CATCH()
 
-MEMSPAN_EXPORT void aclshmem_barrier(aclshmem_team_t team) try {
-  meet("aclshmem_barrier", team, barrier);
+MEMSPAN_EXPORT void aclshmem_barrier(aclshmem_team_t team) {
+  meet(__func__, team, barrier);
 }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_EXPORT void aclshmem_sync(aclshmem_team_t team) try {
-  meet("aclshmem_sync", team, capi::sync);
+MEMSPAN_EXPORT void aclshmem_sync(aclshmem_team_t team) {
+  meet(__func__, team, capi::sync);
 }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_EXPORT void aclshmem_barrier_all(void) try {
-  meet("aclshmem_barrier_all", ACLSHMEM_TEAM_WORLD, barrier);
+MEMSPAN_EXPORT void aclshmem_barrier_all(void) {
+  meet(__func__, ACLSHMEM_TEAM_WORLD, barrier);
 }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_EXPORT void aclshmem_sync_all(void) try {
-  meet("aclshmem_sync_all", ACLSHMEM_TEAM_WORLD, capi::sync);
+MEMSPAN_EXPORT void aclshmem_sync_all(void) {
+  meet(__func__, ACLSHMEM_TEAM_WORLD, capi::sync);
 }
-MEMSPAN_CATCH_AND_END(__func__)

@@ -58,7 +58,7 @@ Result<void*> take(const char* call, std::size_t bytes, std::size_t alignment,
 }
 
 void* allocate(const char* call, std::size_t bytes, std::size_t alignment,
-               aclshmem_mem_type_t kind) {
+               aclshmem_mem_type_t kind) try {
   if (!is_kind(call, kind) || !is_ready(call)) return nullptr;
   if (bytes == 0) {
     // No bytes are a barrier all the same.
@@ -70,9 +70,10 @@ void* allocate(const char* call, std::size_t bytes, std::size_t alignment,
   shmem_result(call, result.status());
   return nullptr;
 }
+MEMSPAN_CATCH_IN(call, nullptr)
 
 void* allocate_zeros(const char* call, std::size_t count, std::size_t size,
-                     aclshmem_mem_type_t kind) {
+                     aclshmem_mem_type_t kind) try {
   if (!is_kind(call, kind)) return nullptr;
   std::size_t bytes = 0;
   if (__builtin_mul_overflow(count, size, &bytes)) {
@@ -91,9 +92,10 @@ void* allocate_zeros(const char* call, std::size_t count, std::size_t size,
   const Status all = pgas::sync(*process_state.world_team, call);
   return shmem_result(call, cleared.is_ok() ? all : cleared) == 0 ? pointer : nullptr;
 }
+MEMSPAN_CATCH_IN(call, nullptr)
 
 void* allocate_aligned(const char* call, std::size_t alignment, std::size_t size,
-                       aclshmem_mem_type_t kind) {
+                       aclshmem_mem_type_t kind) try {
   if (!is_kind(call, kind)) return nullptr;
   if (!std::has_single_bit(alignment)) {
     shmem_failure(call, SHMEM_INVALID_PARAM,
@@ -102,6 +104,7 @@ void* allocate_aligned(const char* call, std::size_t alignment, std::size_t size
   }
   return allocate(call, size, alignment, kind);
 }
+MEMSPAN_CATCH_IN(call, nullptr)
 
 // Fails for a block of the other kind; the result is the same for all callers.
 bool is_of_kind(const char* call, const void* pointer, aclshmem_mem_type_t kind) {
@@ -116,12 +119,13 @@ bool is_of_kind(const char* call, const void* pointer, aclshmem_mem_type_t kind)
   return false;
 }
 
-void release(const char* call, void* pointer, aclshmem_mem_type_t kind) {
+void release(const char* call, void* pointer, aclshmem_mem_type_t kind) try {
   if (!is_kind(call, kind) || pointer == nullptr || !is_ready(call)) return;
   if (!is_of_kind(call, pointer, kind)) return;
   const auto free = is_device_kind(kind) ? pgas::free_on_device : pgas::free;
   shmem_result(call, free(*process_state.world_team, call, pointer));
 }
+MEMSPAN_CATCH_IN(call)
 
 void* heap_base(aclshmem_mem_type_t kind) {
   if (!is_device_kind(kind)) return memspan_heap_base();
@@ -135,38 +139,31 @@ void* heap_base(aclshmem_mem_type_t kind) {
 using namespace memspan;
 using namespace memspan::capi;
 
-MEMSPAN_EXPORT void* aclshmem_malloc(size_t size) try {
-  return allocate("aclshmem_malloc", size, kDefaultAlignment, DEVICE_SIDE);
+MEMSPAN_EXPORT void* aclshmem_malloc(size_t size) {
+  return allocate(__func__, size, kDefaultAlignment, DEVICE_SIDE);
 }
-MEMSPAN_CATCH(nullptr)
-MEMSPAN_EXPORT void* aclshmem_calloc(size_t nmemb, size_t size) try {
-  return allocate_zeros("aclshmem_calloc", nmemb, size, DEVICE_SIDE);
+MEMSPAN_EXPORT void* aclshmem_calloc(size_t nmemb, size_t size) {
+  return allocate_zeros(__func__, nmemb, size, DEVICE_SIDE);
 }
-MEMSPAN_CATCH(nullptr)
-MEMSPAN_EXPORT void* aclshmem_align(size_t alignment, size_t size) try {
-  return allocate_aligned("aclshmem_align", alignment, size, DEVICE_SIDE);
+MEMSPAN_EXPORT void* aclshmem_align(size_t alignment, size_t size) {
+  return allocate_aligned(__func__, alignment, size, DEVICE_SIDE);
 }
-MEMSPAN_CATCH(nullptr)
-MEMSPAN_EXPORT void aclshmem_free(void* ptr) try { release("aclshmem_free", ptr, DEVICE_SIDE); }
-MEMSPAN_CATCH()
+MEMSPAN_EXPORT void aclshmem_free(void* ptr) {
+  release(__func__, ptr, DEVICE_SIDE);
+}
 
-MEMSPAN_EXPORT void* aclshmemx_malloc(size_t size, aclshmem_mem_type_t mem_type) try {
-  return allocate("aclshmemx_malloc", size, kDefaultAlignment, mem_type);
+MEMSPAN_EXPORT void* aclshmemx_malloc(size_t size, aclshmem_mem_type_t mem_type) {
+  return allocate(__func__, size, kDefaultAlignment, mem_type);
 }
-MEMSPAN_CATCH(nullptr)
-MEMSPAN_EXPORT void* aclshmemx_calloc(size_t count, size_t size, aclshmem_mem_type_t mem_type) try {
-  return allocate_zeros("aclshmemx_calloc", count, size, mem_type);
+MEMSPAN_EXPORT void* aclshmemx_calloc(size_t count, size_t size, aclshmem_mem_type_t mem_type) {
+  return allocate_zeros(__func__, count, size, mem_type);
 }
-MEMSPAN_CATCH(nullptr)
-MEMSPAN_EXPORT void* aclshmemx_align(size_t alignment, size_t size,
-                                     aclshmem_mem_type_t mem_type) try {
-  return allocate_aligned("aclshmemx_align", alignment, size, mem_type);
+MEMSPAN_EXPORT void* aclshmemx_align(size_t alignment, size_t size, aclshmem_mem_type_t mem_type) {
+  return allocate_aligned(__func__, alignment, size, mem_type);
 }
-MEMSPAN_CATCH(nullptr)
-MEMSPAN_EXPORT void aclshmemx_free(void* ptr, aclshmem_mem_type_t mem_type) try {
-  release("aclshmemx_free", ptr, mem_type);
+MEMSPAN_EXPORT void aclshmemx_free(void* ptr, aclshmem_mem_type_t mem_type) {
+  release(__func__, ptr, mem_type);
 }
-MEMSPAN_CATCH()
 MEMSPAN_EXPORT void* aclshmemx_get_heap_base(aclshmem_mem_type_t mem_type) try {
   return is_kind("aclshmemx_get_heap_base", mem_type) ? heap_base(mem_type) : nullptr;
 }

@@ -264,9 +264,7 @@ MEMSPAN_EXPORT int shmem_init_status(void) {
   return is_started() ? SHMEM_STATUS_IS_INITIALIZED : SHMEM_STATUS_NOT_INITIALIZED;
 }
 
-MEMSPAN_EXPORT int aclshmemx_init_status(void) {
-  return shmem_init_status();
-}
+MEMSPAN_EXPORT int aclshmemx_init_status(void) __attribute__((alias("shmem_init_status")));
 
 MEMSPAN_EXPORT void aclshmem_global_exit(int status) try {
   require_started("shmem_global_exit");
@@ -316,17 +314,13 @@ MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t aclshmemx_set_config_store_tls_key(
     const char* tls_pk, const uint32_t tls_pk_len, const char* tls_pk_pw,
-    const uint32_t tls_pk_pw_len, const aclshmem_decrypt_handler decrypt_handler) {
-  return shmem_set_config_store_tls_key(tls_pk, tls_pk_len, tls_pk_pw, tls_pk_pw_len,
-                                        decrypt_handler);
-}
+    const uint32_t tls_pk_pw_len, const aclshmem_decrypt_handler decrypt_handler)
+    __attribute__((alias("shmem_set_config_store_tls_key")));
 
-MEMSPAN_EXPORT int32_t aclshmemx_set_extern_logger(void (*func)(int level, const char* msg)) {
-  return shmem_set_extern_logger(func);
-}
-MEMSPAN_EXPORT int32_t aclshmemx_set_log_level(int level) {
-  return shmem_set_log_level(level);
-}
+MEMSPAN_EXPORT int32_t aclshmemx_set_extern_logger(void (*func)(int level, const char* msg))
+    __attribute__((alias("shmem_set_extern_logger")));
+MEMSPAN_EXPORT int32_t aclshmemx_set_log_level(int level)
+    __attribute__((alias("shmem_set_log_level")));
 
 MEMSPAN_EXPORT int32_t shmem_set_extern_logger(void (*func)(int level, const char* msg)) {
   set_log_sink(func);
@@ -347,9 +341,8 @@ MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int aclshmemx_set_mte_config(uint64_t, uint32_t, uint32_t) {
   return 0;
 }
-MEMSPAN_EXPORT int aclshmemx_set_sdma_config(uint64_t, uint32_t, uint32_t) {
-  return 0;
-}
+MEMSPAN_EXPORT int aclshmemx_set_sdma_config(uint64_t, uint32_t, uint32_t)
+    __attribute__((alias("aclshmemx_set_mte_config")));
 MEMSPAN_EXPORT int aclshmemx_set_rdma_config(uint64_t, uint32_t ub_size, uint32_t) try {
   return check_staging("aclshmemx_set_rdma_config", ub_size);
 }
@@ -358,13 +351,9 @@ MEMSPAN_EXPORT int aclshmemx_set_udma_config(uint64_t, uint32_t ub_size, uint32_
   return check_staging("aclshmemx_set_udma_config", ub_size);
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
-MEMSPAN_EXPORT int shmem_mte_set_ub_params(uint64_t, uint32_t, uint32_t) {
-  return 0;
-}
-
+MEMSPAN_EXPORT int shmem_mte_set_ub_params(uint64_t, uint32_t, uint32_t)
+    __attribute__((alias("aclshmemx_set_mte_config")));
 MEMSPAN_EXPORT uint64_t util_get_ffts_config(void) {
   return 0;
 }
-MEMSPAN_EXPORT uint64_t shmemx_get_ffts_config(void) {
-  return 0;
-}
+MEMSPAN_EXPORT uint64_t shmemx_get_ffts_config(void) __attribute__((alias("util_get_ffts_config")));

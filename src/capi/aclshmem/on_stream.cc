@@ -196,8 +196,8 @@ void wait_on_device(const char* call, void* stream, std::int32_t* word, int cmp,
   const bool is_device = is_device_word(call, "sig_addr", word);
   const Compare compare = checked_compare(call, cmp);
   if (!is_device)
-    return call_on_device(
-        call, stream, [=] { wait_until(call, [=] { return pgas::holds(word, compare, value); }); });
+    return call_on_device(call, stream,
+                          [=] { wait_until(call, [=] { return holds(word, compare, value); }); });
   if (compare != Compare::kEqual && compare != Compare::kGreaterEqual)
     end_process(call, Status(Code::kNotSupported,
                              "a stream of the device waits for a word in memory of the device with "
@@ -267,18 +267,16 @@ using namespace memspan::capi;
 
 MEMSPAN_EXPORT void aclshmemx_putmem_on_stream(void* dst, void* src, size_t elem_size, int32_t pe,
                                                aclrtStream stream) try {
-  constexpr const char* kCall = "aclshmemx_putmem_on_stream";
-  require_started(kCall);
-  if (is_of_device(stream)) return put_on_device(kCall, stream, dst, src, elem_size, pe);
-  submit_to_host(kCall, stream, [=] { aclshmem_putmem(dst, src, elem_size, pe); });
+  require_started(__func__);
+  if (is_of_device(stream)) return put_on_device(__func__, stream, dst, src, elem_size, pe);
+  submit_to_host(__func__, stream, [=] { aclshmem_putmem(dst, src, elem_size, pe); });
 }
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmemx_getmem_on_stream(void* dst, void* src, size_t elem_size, int32_t pe,
                                                aclrtStream stream) try {
-  constexpr const char* kCall = "aclshmemx_getmem_on_stream";
-  require_started(kCall);
-  if (is_of_device(stream)) return get_on_device(kCall, stream, dst, src, elem_size, pe);
-  submit_to_host(kCall, stream, [=] { aclshmem_getmem(dst, src, elem_size, pe); });
+  require_started(__func__);
+  if (is_of_device(stream)) return get_on_device(__func__, stream, dst, src, elem_size, pe);
+  submit_to_host(__func__, stream, [=] { aclshmem_getmem(dst, src, elem_size, pe); });
 }
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmemx_quiet_on_stream(aclrtStream stream) try {
@@ -307,24 +305,21 @@ MEMSPAN_EXPORT void aclshmemx_signal_op_on_stream(int32_t* sig_addr, int32_t sig
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmemx_signal_wait_until_on_stream(int32_t* sig_addr, int cmp,
                                                           int32_t cmp_val, aclrtStream stream) try {
-  constexpr const char* kCall = "aclshmemx_signal_wait_until_on_stream";
-  require_started(kCall);
-  if (is_of_device(stream)) return wait_on_device(kCall, stream, sig_addr, cmp, cmp_val);
-  submit_to_host(kCall, stream, [=] { aclshmem_signal_wait_until(sig_addr, cmp, cmp_val); });
+  require_started(__func__);
+  if (is_of_device(stream)) return wait_on_device(__func__, stream, sig_addr, cmp, cmp_val);
+  submit_to_host(__func__, stream, [=] { aclshmem_signal_wait_until(sig_addr, cmp, cmp_val); });
 }
 MEMSPAN_CATCH_AND_END(__func__)
 
 MEMSPAN_EXPORT void aclshmemx_barrier_on_stream(aclshmem_team_t team, aclrtStream stream) try {
-  submit_barrier("aclshmemx_barrier_on_stream", team, stream, [=] { aclshmem_barrier(team); });
+  submit_barrier(__func__, team, stream, [=] { aclshmem_barrier(team); });
 }
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmemx_barrier_all_on_stream(aclrtStream stream) try {
-  submit_barrier("aclshmemx_barrier_all_on_stream", ACLSHMEM_TEAM_WORLD, stream,
-                 [] { aclshmem_barrier_all(); });
+  submit_barrier(__func__, ACLSHMEM_TEAM_WORLD, stream, [] { aclshmem_barrier_all(); });
 }
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmemx_handle_wait(aclshmem_handle_t handle, aclrtStream stream) try {
-  submit_barrier("aclshmemx_handle_wait", handle.team_id, stream,
-                 [=] { aclshmem_barrier(handle.team_id); });
+  submit_barrier(__func__, handle.team_id, stream, [=] { aclshmem_barrier(handle.team_id); });
 }
 MEMSPAN_CATCH_AND_END(__func__)

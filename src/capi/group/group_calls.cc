@@ -123,40 +123,28 @@ Result<void*> create(int rank, int size, memspan_group_exchange_t exchange, void
   return Status(Code::kOutOfMemory, "there are too many groups");
 }
 
-Status null_pointer(const char* name) {
-  return invalid(fmt::format("invalid param, {} is NULL", name));
-}
-
 Status check_memory(const void* memory, std::size_t bytes, const char* name) {
-  return memory == nullptr && bytes != 0 ? null_pointer(name) : Status::ok();
+  return memory == nullptr && bytes != 0 ? null_argument(name) : Status::ok();
 }
 
 template <typename Pointer>
 Status check_list(int entries, Pointer const* list, std::size_t bytes, const char* name) {
-  if (list == nullptr) return null_pointer(name);
+  if (list == nullptr) return null_argument(name);
   for (int entry = 0; entry < entries; ++entry)
     if (list[entry] == nullptr && bytes != 0)
-      return null_pointer(fmt::format("{}[{}]", name, entry).c_str());
+      return null_argument(fmt::format("{}[{}]", name, entry).c_str());
   return Status::ok();
 }
-// Lists of pointers with an entry for each member.
 template <typename Pointer>
-Status check_list(const ProcessGroup& group, Pointer const* list, std::size_t bytes,
-                  const char* name) {
-  return check_list(group.size(), list, bytes, name);
-}
-
-template <typename Pointer>
-Status check_list(const ProcessGroup& group, Pointer const* list, const std::size_t bytes[],
-                  const char* name, const char* name_of_bytes) {
-  if (list == nullptr) return null_pointer(name);
-  if (bytes == nullptr) return null_pointer(name_of_bytes);
-  for (int member = 0; member < group.size(); ++member)
-    if (list[member] == nullptr && bytes[member] != 0)
-      return null_pointer(fmt::format("{}[{}]", name, member).c_str());
+Status check_list(int entries, Pointer const* list, const std::size_t bytes[], const char* name,
+                  const char* name_of_bytes) {
+  if (list == nullptr) return null_argument(name);
+  if (bytes == nullptr) return null_argument(name_of_bytes);
+  for (int entry = 0; entry < entries; ++entry)
+    if (list[entry] == nullptr && bytes[entry] != 0)
+      return null_argument(fmt::format("{}[{}]", name, entry).c_str());
   return Status::ok();
 }
-
 // For those who count.
 std::uint64_t sum_of(const std::size_t* bytes, int entries) {
   return is_recording() ? std::accumulate(bytes, bytes + entries, std::uint64_t{0}) : 0;
@@ -194,7 +182,7 @@ Status reduce_local(void* result, const void* const values[], int arrays, std::s
 std::int32_t post(const char* call, memspan_group_t group, Message message,
                   memspan_group_request_t* request) {
   return with_group(call, group, [&](Member& member) -> Status {
-    if (request == nullptr) return null_pointer("request");
+    if (request == nullptr) return null_argument("request");
     MEMSPAN_PASS(check_memory(message.memory, message.bytes,
                               message.kind == Message::Kind::kSend ? "values" : "result"));
     MEMSPAN_TRY_ASSIGN(auto posted, member.messages.post(std::move(message)), "posting");
@@ -225,7 +213,7 @@ MEMSPAN_EXPORT int32_t memspan_group_create(int rank, int size, memspan_group_ex
                                             void* user, uint32_t timeout_ms,
                                             memspan_group_t* group) try {
   constexpr const char* kCall = "memspan_group_create";
-  if (group == nullptr) return smem_result(kCall, null_pointer("group"));
+  if (group == nullptr) return smem_result(kCall, null_argument("group"));
   auto made = create(rank, size, exchange, user, timeout_ms);
   if (made.is_ok()) *group = static_cast<memspan_group_t>(*made);
   return smem_result(kCall, made.status());
@@ -335,7 +323,7 @@ MEMSPAN_EXPORT int32_t memspan_group_reduce_scatter(memspan_group_t group, void*
     MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, check_elements(count, type, op),
                        "reduce_scatter");
     MEMSPAN_PASS(check_memory(result, count, "result"));
-    MEMSPAN_PASS(check_list(*member.group, values, count, "values"));
+    MEMSPAN_PASS(check_list(member.group->size(), values, count, "values"));
     RecordedCall recorded(CallKind::kCollective, "memspan_group_reduce_scatter", kNobodyNamed,
                           count * elements.bytes);
     return recorded.ends(
@@ -346,7 +334,7 @@ MEMSPAN_EXPORT int32_t memspan_group_reduce_scatter(memspan_group_t group, void*
 MEMSPAN_EXPORT int32_t memspan_group_all_gather(memspan_group_t group, void* const results[],
                                                 const void* values, size_t bytes) {
   return with_group("memspan_group_all_gather", group, [&](Member& member) -> Status {
-    MEMSPAN_PASS(check_list(*member.group, results, bytes, "results"));
+    MEMSPAN_PASS(check_list(member.group->size(), results, bytes, "results"));
     MEMSPAN_PASS(check_memory(values, bytes, "values"));
     RecordedCall recorded(CallKind::kCollective, "memspan_group_all_gather", kNobodyNamed, bytes);
     return recorded.ends(pgas::group_all_gather(*member.group, results, values, bytes));
@@ -357,7 +345,7 @@ MEMSPAN_EXPORT int32_t memspan_group_gather(memspan_group_t group, void* const r
                                             const void* values, size_t bytes, int root) {
   return with_group("memspan_group_gather", group, [&](Member& member) -> Status {
     if (member.group->rank() == root)
-      MEMSPAN_PASS(check_list(*member.group, results, bytes, "results"));
+      MEMSPAN_PASS(check_list(member.group->size(), results, bytes, "results"));
     MEMSPAN_PASS(check_memory(values, bytes, "values"));
     RecordedCall recorded(CallKind::kCollective, "memspan_group_gather", kNobodyNamed, bytes);
     return recorded.ends(pgas::group_gather(*member.group, results, values, bytes, root));
@@ -368,7 +356,7 @@ MEMSPAN_EXPORT int32_t memspan_group_scatter(memspan_group_t group, void* result
                                              const void* const values[], size_t bytes, int root) {
   return with_group("memspan_group_scatter", group, [&](Member& member) -> Status {
     if (member.group->rank() == root)
-      MEMSPAN_PASS(check_list(*member.group, values, bytes, "values"));
+      MEMSPAN_PASS(check_list(member.group->size(), values, bytes, "values"));
     MEMSPAN_PASS(check_memory(result, bytes, "result"));
     RecordedCall recorded(CallKind::kCollective, "memspan_group_scatter", kNobodyNamed, bytes);
     return recorded.ends(pgas::group_scatter(*member.group, result, values, bytes, root));
@@ -380,8 +368,9 @@ MEMSPAN_EXPORT int32_t memspan_group_all_to_all(memspan_group_t group, void* con
                                                 const void* const values[],
                                                 const size_t value_bytes[]) {
   return with_group("memspan_group_all_to_all", group, [&](Member& member) -> Status {
-    MEMSPAN_PASS(check_list(*member.group, results, result_bytes, "results", "result_bytes"));
-    MEMSPAN_PASS(check_list(*member.group, values, value_bytes, "values", "value_bytes"));
+    MEMSPAN_PASS(
+        check_list(member.group->size(), results, result_bytes, "results", "result_bytes"));
+    MEMSPAN_PASS(check_list(member.group->size(), values, value_bytes, "values", "value_bytes"));
     RecordedCall recorded(CallKind::kCollective, "memspan_group_all_to_all", kNobodyNamed,
                           sum_of(value_bytes, member.group->size()));
     return recorded.ends(
@@ -463,7 +452,7 @@ MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_group_map(memspan_group_t group, void* mine, void* mapped[]) {
   return with_group("memspan_group_map", group, [&](Member& member) -> Status {
-    if (mapped == nullptr) return null_pointer("mapped");
+    if (mapped == nullptr) return null_argument("mapped");
     return member.mapped.map(*member.group, fork_aware_singleton<pgas::SharedPages>().find(mine),
                              mine, mapped);
   });
@@ -473,7 +462,7 @@ MEMSPAN_EXPORT int32_t memspan_group_map(memspan_group_t group, void* mine, void
 MEMSPAN_EXPORT int32_t memspan_group_unmap(memspan_group_t group, void* const mapped[]) try {
   auto held = fork_aware_singleton<Groups>().use(group);
   if (!held) return bad_handle(__func__, group, "group");
-  if (mapped == nullptr) return smem_result(__func__, null_pointer("mapped"));
+  if (mapped == nullptr) return smem_result(__func__, null_argument("mapped"));
   return smem_result(__func__, (*held)->mapped.unmap(*(*held)->group, mapped));
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
@@ -484,7 +473,7 @@ MEMSPAN_EXPORT int32_t memspan_group_swap_word(memspan_group_t group, uint32_t* 
   return with_group(
       "memspan_group_swap_word", group,
       [&](Member& self) -> Status {
-        if (word == nullptr) return null_pointer("word");
+        if (word == nullptr) return null_argument("word");
         static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof *word);
         return pgas::swap_word(*self.group, *reinterpret_cast<std::atomic<std::uint32_t>*>(word),
                                expected, value, member, deadline_in(timeout_ms));

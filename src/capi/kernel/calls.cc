@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <memspan/kernel_calls.h>
 
+#include "capi/aclshmem/export.h"
 #include "capi/aclshmem/teams.h"
 #include "capi/collective_calls.h"
 #include "capi/fast_atomic.h"
@@ -43,6 +44,23 @@ void change(const char* call, int width, void* word, std::uint64_t operand, int 
   if (width != 4) end_for_bad_number(call, "width", width, 4, 8);
   change_atomic<kind>(call, static_cast<std::uint32_t*>(word), static_cast<std::uint32_t>(operand),
                       pe);
+}
+
+// By AtomicKind. A set that fetches is a swap; an empty place has no such change.
+using enum AtomicKind;
+constexpr const char* kAtomicCall = "a kernel's atomic";
+constexpr std::array<decltype(&apply<kFetch>), 8> kFetches{
+    apply<kFetch>, apply<kSwap>, apply<kSwap>, apply<kCompareSwap>,
+    apply<kAdd>,   apply<kAnd>,  apply<kOr>,   apply<kXor>};
+constexpr std::array<decltype(&change<kSet>), 8> kChanges{
+    nullptr, change<kSet>, nullptr, nullptr, change<kAdd>, change<kAnd>, change<kOr>, change<kXor>};
+static_assert(static_cast<int>(kXor) == 7);
+
+template <typename Function>
+Function by_kind(const std::array<Function, 8>& functions, int kind, int least) {
+  const auto place = static_cast<std::size_t>(kind);
+  if (place < functions.size() && functions[place] != nullptr) return functions[place];
+  end_for_bad_number(kAtomicCall, "operation", kind, least, MEMSPAN_KERNEL_XOR);
 }
 
 // Runs `collective` once all blocks have arrived; a meeting of only the grid runs nothing.
@@ -206,6 +224,17 @@ MEMSPAN_EXPORT int memspan_kernel_team_translate_pe(int source_team, int pe, int
   return to->shape().member_of(from->peer_of(pe));
 }
 
+// The host's calls are the same functions.
+MEMSPAN_EXPORT int aclshmem_my_pe(void) __attribute__((alias("memspan_kernel_my_pe")));
+MEMSPAN_EXPORT int aclshmem_n_pes(void) __attribute__((alias("memspan_kernel_n_pes")));
+MEMSPAN_EXPORT int aclshmem_team_my_pe(shmem_team_t team)
+    __attribute__((alias("memspan_kernel_team_my_pe")));
+MEMSPAN_EXPORT int aclshmem_team_n_pes(shmem_team_t team)
+    __attribute__((alias("memspan_kernel_team_n_pes")));
+MEMSPAN_EXPORT int aclshmem_team_translate_pe(shmem_team_t src_team, int src_pe,
+                                              shmem_team_t dest_team)
+    __attribute__((alias("memspan_kernel_team_translate_pe")));
+
 MEMSPAN_EXPORT void* memspan_kernel_ptr(const void* address, int pe) {
   return host_address(const_cast<void*>(address), pe);
 }
@@ -244,46 +273,12 @@ MEMSPAN_EXPORT void memspan_kernel_get_rows(void* dest, const void* source, ptrd
 
 MEMSPAN_EXPORT uint64_t memspan_kernel_fetch_atomic(int operation, int width, const void* word,
                                                     uint64_t operand, uint64_t compare, int pe) {
-  constexpr const char* kCall = "a kernel's atomic";
-  switch (static_cast<AtomicKind>(operation)) {
-    case AtomicKind::kFetch:
-      return apply<AtomicKind::kFetch>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kSet:
-    case AtomicKind::kSwap:
-      return apply<AtomicKind::kSwap>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kCompareSwap:
-      return apply<AtomicKind::kCompareSwap>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kAdd:
-      return apply<AtomicKind::kAdd>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kAnd:
-      return apply<AtomicKind::kAnd>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kOr:
-      return apply<AtomicKind::kOr>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kXor:
-      return apply<AtomicKind::kXor>(kCall, width, word, operand, compare, pe);
-  }
-  end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_FETCH, MEMSPAN_KERNEL_XOR);
+  return by_kind(kFetches, operation, MEMSPAN_KERNEL_FETCH)(kAtomicCall, width, word, operand,
+                                                            compare, pe);
 }
 MEMSPAN_EXPORT void memspan_kernel_change_atomic(int operation, int width, void* word,
                                                  uint64_t operand, int pe) {
-  constexpr const char* kCall = "a kernel's atomic";
-  switch (static_cast<AtomicKind>(operation)) {
-    case AtomicKind::kSet:
-      return change<AtomicKind::kSet>(kCall, width, word, operand, pe);
-    case AtomicKind::kAdd:
-      return change<AtomicKind::kAdd>(kCall, width, word, operand, pe);
-    case AtomicKind::kAnd:
-      return change<AtomicKind::kAnd>(kCall, width, word, operand, pe);
-    case AtomicKind::kOr:
-      return change<AtomicKind::kOr>(kCall, width, word, operand, pe);
-    case AtomicKind::kXor:
-      return change<AtomicKind::kXor>(kCall, width, word, operand, pe);
-    case AtomicKind::kFetch:
-    case AtomicKind::kSwap:
-    case AtomicKind::kCompareSwap:
-      break;
-  }
-  end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_SET, MEMSPAN_KERNEL_XOR);
+  by_kind(kChanges, operation, MEMSPAN_KERNEL_SET)(kAtomicCall, width, word, operand, pe);
 }
 
 MEMSPAN_EXPORT void memspan_kernel_fence(void) try {

@@ -2,7 +2,8 @@
 // Contexts: the team that PE numbers count in, and what is outstanding at PEs that are not mapped.
 // A session is only a hint. Fence and quiet, and the two barriers of all PEs: mapped memory needs
 // one instruction, whatever the context; links that the context used since its last quiet are
-// asked.
+// asked. Distributed locks.
+#include "pgas/lock.h"
 #include "pgas/rma.h"
 
 #include "capi/access.h"
@@ -38,18 +39,20 @@ int create(const char* call, shmem_team_t team, long options, shmem_ctx_t* ctx) 
   return 0;
 }
 
-inline void fence(const char* call, ContextNumber context = kDefaultContext) {
+inline void fence(const char* call, ContextNumber context = kDefaultContext) try {
   std::atomic_thread_fence(std::memory_order_release);
   if (process_state.has_links) [[unlikely]]
     require(call, pgas::fence_links(routes_of(context)));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 // Sequentially consistent: what was stored before is visible to every PE, not only in order.
-inline void quiet(const char* call, ContextNumber context = kDefaultContext) {
+inline void quiet(const char* call, ContextNumber context = kDefaultContext) try {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (process_state.has_links) [[unlikely]]
     require(call, quiet_links(routes_of(context)));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 // The standard lets the others do nothing with SHMEM_CTX_INVALID.
 bool names_operations(const char* call, shmem_ctx_t ctx) {
@@ -68,6 +71,12 @@ void quiet_peers(const char* call, shmem_ctx_t ctx, const int* peers, std::size_
                          static_cast<long>(process_state.routes.peers) - 1);
   }
   quiet(call, number_of(ctx));
+}
+
+std::uint64_t* lock_word(const char* call, long* lock) {
+  static_assert(sizeof(long) == sizeof(std::uint64_t));
+  require_host_word(call, "lock", lock);
+  return reinterpret_cast<std::uint64_t*>(lock);
 }
 
 }  // namespace
@@ -113,27 +122,25 @@ MEMSPAN_PROFILED(void, ctx_session_start,
                  (shmem_ctx_t, long, const shmem_ctx_session_config_t*, long)) {}
 MEMSPAN_PROFILED(void, ctx_session_stop, ([[maybe_unused]] shmem_ctx_t ctx)) {}
 
-MEMSPAN_PROFILED(void, fence, (void)) try { fence("shmem_fence"); }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_PROFILED(void, ctx_fence, (shmem_ctx_t ctx)) try {
+MEMSPAN_PROFILED(void, fence, (void)) {
+  fence("shmem_fence");
+}
+MEMSPAN_PROFILED(void, ctx_fence, (shmem_ctx_t ctx)) {
   if (names_operations("shmem_ctx_fence", ctx)) fence("shmem_ctx_fence", number_of(ctx));
 }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_PROFILED(void, quiet, (void)) try { quiet("shmem_quiet"); }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_PROFILED(void, ctx_quiet, (shmem_ctx_t ctx)) try {
+MEMSPAN_PROFILED(void, quiet, (void)) {
+  quiet("shmem_quiet");
+}
+MEMSPAN_PROFILED(void, ctx_quiet, (shmem_ctx_t ctx)) {
   if (names_operations("shmem_ctx_quiet", ctx)) quiet("shmem_ctx_quiet", number_of(ctx));
 }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_PROFILED(void, pe_quiet, (const int* target_pes, size_t npes)) try {
+MEMSPAN_PROFILED(void, pe_quiet, (const int* target_pes, size_t npes)) {
   quiet_peers("shmem_pe_quiet", SHMEM_CTX_DEFAULT, target_pes, npes);
 }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_PROFILED(void, ctx_pe_quiet, (shmem_ctx_t ctx, const int* target_pes, size_t npes)) try {
+MEMSPAN_PROFILED(void, ctx_pe_quiet, (shmem_ctx_t ctx, const int* target_pes, size_t npes)) {
   if (names_operations("shmem_ctx_pe_quiet", ctx))
     quiet_peers("shmem_ctx_pe_quiet", ctx, target_pes, npes);
 }
-MEMSPAN_CATCH_AND_END(__func__)
 
 MEMSPAN_PROFILED(void, barrier_all, (void)) try {
   require_started("shmem_barrier_all");
@@ -150,3 +157,29 @@ MEMSPAN_PROFILED(int, team_sync, (shmem_team_t team)) try {
   return outcome(kCall, sync(kCall, team_of(kCall, team)));
 }
 MEMSPAN_CATCH(1)
+
+// ---- locks
+
+MEMSPAN_PROFILED(void, set_lock, (long* lock)) try {
+  constexpr const char* kCall = "shmem_set_lock";
+  std::uint64_t* word = lock_word(kCall, lock);
+  require(kCall, memspan::pgas::lock(*process_state.world, kCall, word));
+}
+MEMSPAN_CATCH_AND_END(__func__)
+
+MEMSPAN_PROFILED(int, test_lock, (long* lock)) try {
+  constexpr const char* kCall = "shmem_test_lock";
+  std::uint64_t* word = lock_word(kCall, lock);
+  const auto taken = memspan::pgas::try_lock(*process_state.world, word);
+  return require(kCall, taken.status()) && *taken ? 0 : 1;
+}
+MEMSPAN_CATCH_AND_END(__func__)
+
+// Completes this PE's puts before another PE can take the lock.
+MEMSPAN_PROFILED(void, clear_lock, (long* lock)) try {
+  constexpr const char* kCall = "shmem_clear_lock";
+  std::uint64_t* word = lock_word(kCall, lock);
+  pshmem_quiet();
+  require(kCall, memspan::pgas::unlock(*process_state.world, kCall, word));
+}
+MEMSPAN_CATCH_AND_END(__func__)

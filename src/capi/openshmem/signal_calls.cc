@@ -33,13 +33,8 @@ struct Signal {
   const Route& to_signal = reach_word(call, "sig_addr", signal.word, pe);
   const Route& to_data = bytes == 0 ? to_signal : reach(call, "dest", dest, bytes, pe);
   if (bytes != 0) require_not_null(call, "source", source);
-  const pgas::PutSignalRoutes ways{to_data, to_signal};
-  if (to_data.is_direct() && to_signal.is_direct())
-    require(call, recorded.ends(pgas::put_signal(process_state.routes, ways, dest, source, bytes,
-                                                 signal.word, signal.value, op)));
-  else
-    require(call, recorded.ends(pgas::put_signal(routes_of(context), ways, dest, source, bytes,
-                                                 signal.word, signal.value, op)));
+  require(call, recorded.ends(pgas::put_signal(routes_of(context), {to_data, to_signal}, dest,
+                                               source, bytes, signal.word, signal.value, op)));
 }
 MEMSPAN_CATCH_AND_END(call)
 
@@ -48,10 +43,8 @@ MEMSPAN_CATCH_AND_END(call)
                                             std::size_t bytes, const Signal& signal, int pe,
                                             ContextNumber context) {
   const RouteTable& routes = process_state.routes;
-  const auto word = reinterpret_cast<std::uintptr_t>(signal.word);
   if (only_counts() && bytes != 0 && !is_null(source) &&
-      routes.is_in_heap<sizeof *signal.word>(signal.word) && word % sizeof *signal.word == 0)
-      [[likely]] {
+      routes.is_in_heap<sizeof *signal.word>(signal.word) && is_aligned(signal.word)) [[likely]] {
     if (const Route* route = routes.find_mapped_recorded(dest, bytes, pe)) {
       require(call, pgas::put_signal(routes, {*route, *route}, dest, source, bytes, signal.word,
                                      signal.value, signal_op(call, signal.op)));
@@ -66,9 +59,8 @@ inline void put_signal(const char* call, void* dest, const void* source, std::si
                        const Signal& signal, int pe, ContextNumber context) {
   const RouteTable& routes = process_state.routes;
   const Route* route = routes.find_mapped<kElementBytes>(dest, count, pe);
-  const auto word = reinterpret_cast<std::uintptr_t>(signal.word);
   if (route == nullptr || is_null(source) || !routes.is_in_heap<sizeof *signal.word>(signal.word) ||
-      word % sizeof *signal.word != 0) [[unlikely]]
+      !is_aligned(signal.word)) [[unlikely]]
     return put_signal_elsewhere(call, dest, source, bytes_of(count, kElementBytes), signal, pe,
                                 context);
   require(call, pgas::put_signal(routes, {*route, *route}, dest, source, count * kElementBytes,

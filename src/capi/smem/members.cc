@@ -132,29 +132,22 @@ Result<std::string> read_path(const char* field, const char (&text)[SMEM_TLS_PAT
   return std::string(text);
 }
 
-// The library's exported function, as a value.
-struct Decrypter {
-  int (*decrypt)(const char*, std::size_t, char*, std::size_t);
-};
-
-// Kept loaded: the function may have registered something.
-Result<Decrypter> load_decrypter(const std::string& path) {
-  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  void* const function = library == nullptr ? nullptr : ::dlsym(library, "DecryptPassword");
-  if (function == nullptr)
-    return invalid(
-        fmt::format("decrypterLibPath {} gives no DecryptPassword: {}", path, ::dlerror()));
-  return Decrypter{reinterpret_cast<decltype(Decrypter::decrypt)>(function)};
-}
-
-// The function ends what it writes with a zero; it does not say how long that is.
+// By the function that a library exports. It ends what it writes with a zero, and does not say how
+// long that is.
 DecryptPassword decryption_by(const std::string& path) {
   return [path](std::string_view cipher) -> Result<std::string> {
-    MEMSPAN_PASS_ASSIGN(auto library, load_decrypter(path));
+    // Kept loaded: the function may have registered something.
+    void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* const function = library == nullptr ? nullptr : ::dlsym(library, "DecryptPassword");
+    if (function == nullptr)
+      return invalid(
+          fmt::format("decrypterLibPath {} gives no DecryptPassword: {}", path, ::dlerror()));
+    auto* const decrypt =
+        reinterpret_cast<int (*)(const char*, std::size_t, char*, std::size_t)>(function);
     constexpr std::size_t kMostBytes = 4096;
     std::string plain(kMostBytes + 1, '\0');
     const std::string text(cipher);
-    const int failure = library.decrypt(text.c_str(), text.size(), plain.data(), kMostBytes);
+    const int failure = decrypt(text.c_str(), text.size(), plain.data(), kMostBytes);
     if (failure != 0)
       return invalid(fmt::format("DecryptPassword of {} returned {}", path, failure));
     plain.resize(std::strlen(plain.c_str()));
