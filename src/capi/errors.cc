@@ -94,12 +94,6 @@ int end_reason(const Status& status) {
   return row_of(status.code()).end;
 }
 
-const char* smem_code_text(std::int32_t code) {
-  for (const auto& [known, text] : kSmemTexts)
-    if (known == code) return text;
-  return "unknown error";
-}
-
 // Pairs with the release of memspan_set_name_handler().
 const char* shown_name(const char* call) {
   const memspan_name_handler_t handler = name_handler.load(std::memory_order_acquire);
@@ -170,4 +164,10 @@ MEMSPAN_EXPORT void memspan_set_name_handler(memspan_name_handler_t handler) {
 
 MEMSPAN_EXPORT const char* memspan_last_error(void) {
   return last_error();
+}
+
+MEMSPAN_EXPORT const char* smem_get_error_string(int32_t code) {
+  for (const auto& [known, text] : kSmemTexts)
+    if (known == code) return text;
+  return "unknown error";
 }

@@ -12,7 +12,6 @@ namespace memspan::capi {
 // process (MEMSPAN_END_...).
 std::int32_t smem_code(const Status& status);
 int end_reason(const Status& status);
-const char* smem_code_text(std::int32_t code);
 
 // The name of a call in the language that it was made from (memspan/memspan.h).
 const char* shown_name(const char* call);

@@ -39,7 +39,7 @@ is_device_word copy_of_device_word wait_on_device checked_compare wait_one wait_
 some_start test_all test_any test_some store noted has_to_note end_for_null end_for_misaligned_word end_for_bad_number end_for_bad_handle require_not_null peer_of number_of peer_through_context find_context team_handle bytes_of
 find_team team_or_null team_of index size rank shape peer_of member_of num_contexts find is_started world peers c_str
 mapped_address host_address memcpy memset strlen sizeof load exchange heap context data bytes ranks
-smem_code_text set_thread_interrupt_handler set_error_handler set_log_sink
+set_thread_interrupt_handler set_error_handler set_log_sink
 current_block current_blocks operation __VA_OPT__ __atomic_load_n atomic_thread_fence reduction_kernel deadline_of
 """.split())
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "defined", "static_cast", "const_cast", "reinterpret_cast", "catch",

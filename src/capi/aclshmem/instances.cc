@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several jobs of one process, as CANN SHMEM numbers them.
-#include "capi/aclshmem/attributes.h"
+#include "capi/aclshmem/instances.h"
 
 #include <fmt/format.h>
 

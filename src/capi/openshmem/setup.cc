@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Start, end, and queries of the job.
 
-#include <cstdarg>
 #include <cstdio>
 #include <cstring>
 
@@ -81,12 +80,11 @@ MEMSPAN_PROFILED(void, init, (void)) try {
 MEMSPAN_CATCH_AND_END(__func__)
 
 MEMSPAN_PROFILED(int, init_thread, (int requested, int* provided)) try {
-  if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE) {
-    log_line(LogLevel::kError, "shmem_init_thread: requested is " + std::to_string(requested) +
-                                   ", allowed are 0 to 3");
-    return 1;
-  }
-  Status status = start_by_environment("shmem_init_thread", requested);
+  const bool is_valid = requested >= SHMEM_THREAD_SINGLE && requested <= SHMEM_THREAD_MULTIPLE;
+  const Status status =
+      is_valid ? start_by_environment("shmem_init_thread", requested)
+               : Status(Code::kInvalidArgument,
+                        "requested is " + std::to_string(requested) + ", allowed are 0 to 3");
   if (!status.is_ok()) {
     log_line(LogLevel::kError, "shmem_init_thread: " + status.message());
     return 1;

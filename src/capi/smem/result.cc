@@ -72,10 +72,6 @@ MEMSPAN_EXPORT int32_t smem_get_last_err_code(void) {
   return last_code;
 }
 
-MEMSPAN_EXPORT const char* smem_get_error_string(int32_t code) {
-  return smem_code_text(code);
-}
-
 MEMSPAN_EXPORT int32_t smem_init([[maybe_unused]] uint32_t flags) try {
   log_line(LogLevel::kInfo, "memspan " MEMSPAN_VERSION ", MemFabric");
   return SMEM_OK;
