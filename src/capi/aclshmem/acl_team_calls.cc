@@ -117,19 +117,13 @@ MEMSPAN_EXPORT int aclshmem_team_split_2d(shmem_team_t parent_team, int x_range,
   if (x_range <= 0)
     return shmem_failure(kCall, SHMEM_INVALID_PARAM,
                          fmt::format("x_range is {}, allowed are 1 and more", x_range));
-  int size = parent->size();
-  int width = std::min(x_range, size);
-  for (int first = 0; first < size; first += width)
-    if (int failure =
-            split(kCall, *parent, TeamShape{first, 1, std::min(width, size - first)}, x_team);
-        failure != 0)
-      return failure;
-  for (int x = 0; x < width; ++x)
-    if (int failure =
-            split(kCall, *parent, TeamShape{x, width, (size - x + width - 1) / width}, y_team);
-        failure != 0)
-      return failure;
-  return 0;
+  const int size = parent->size();
+  const int width = std::min(x_range, size);
+  const int x = parent->index() % width;
+  const int first = parent->index() - x;  // of this PE's row
+  const TeamShape row{first, 1, std::min(width, size - first)};
+  if (int failure = split(kCall, *parent, row, x_team); failure != 0) return failure;
+  return split(kCall, *parent, TeamShape{x, width, (size - x + width - 1) / width}, y_team);
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 

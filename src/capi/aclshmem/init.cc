@@ -3,7 +3,6 @@
 // so that only it knows what the ways to start share.
 #include <fmt/format.h>
 
-#include <climits>
 #include <cstring>
 
 #include "capi/aclshmem/instances.h"
@@ -36,19 +35,17 @@ struct StorePlace {
 constexpr std::uint32_t kAllEngines =
     ACLSHMEM_DATA_OP_MTE | ACLSHMEM_DATA_OP_SDMA | ACLSHMEM_DATA_OP_ROCE | ACLSHMEM_DATA_OP_UDMA;
 
-Result<Membership> join_as_launched(const Launch& launch, const shmem_init_attr_t& attributes) {
-  if (launch.rank != attributes.my_rank || launch.size != attributes.n_ranks)
-    return Status(Code::kInvalidArgument,
-                  fmt::format("the attributes say rank {} of {}, the launcher says rank {} of {}",
-                              attributes.my_rank, attributes.n_ranks, launch.rank, launch.size));
-  return join_launched(launch);
-}
-
 Result<Membership> join_by_attributes(const shmem_init_attr_t& attributes,
                                       const StorePlace& store) {
   if (process_state.instance == 0) {
     MEMSPAN_TRY_ASSIGN(auto launch, Launch::from_environment(), "asking the launcher");
-    if (launch.has_value()) return join_as_launched(*launch, attributes);
+    if (launch.has_value() &&
+        (launch->rank != attributes.my_rank || launch->size != attributes.n_ranks))
+      return Status(
+          Code::kInvalidArgument,
+          fmt::format("the attributes say rank {} of {}, the launcher says rank {} of {}",
+                      attributes.my_rank, attributes.n_ranks, launch->rank, launch->size));
+    if (launch.has_value()) return join_launched(*launch);
   }
   if (attributes.n_ranks == 1) return join_single();
   Rendezvous rendezvous;
@@ -67,22 +64,6 @@ Result<Membership> join_by_attributes(const shmem_init_attr_t& attributes,
 int bad_value(const char* call, const char* what, std::int64_t value, std::string_view allowed) {
   return shmem_failure(call, SHMEM_INVALID_VALUE,
                        fmt::format("{} is {}, allowed {}", what, value, allowed));
-}
-
-int check_engine_and_timeouts(const char* call, const shmem_init_optional_attr_t& options) {
-  for (auto [name, seconds] :
-       {std::pair{"shm_init_timeout", options.shm_init_timeout},
-        std::pair{"shm_create_timeout", options.shm_create_timeout},
-        std::pair{"control_operation_timeout", options.control_operation_timeout}})
-    if (seconds == 0) return bad_value(call, name, seconds, "is 1 second and more");
-  // A C caller may have stored any number, and C++ may not load it as the enumeration.
-  static_assert(sizeof options.data_op_engine_type == sizeof(std::uint32_t));
-  std::uint32_t engine = 0;
-  std::memcpy(&engine, &options.data_op_engine_type, sizeof engine);
-  if (engine == 0 || (engine & ~kAllEngines) != 0)
-    return bad_value(call, "data_op_engine_type", engine,
-                     "is any sum of MTE (1), SDMA (2), ROCE (4) and UDMA (8)");
-  return 0;
 }
 
 constexpr std::size_t kSecretBytes = 16;
@@ -118,7 +99,20 @@ int check_attributes(const char* call, const shmem_init_attr_t& attributes) {
           check_numbers(call, attributes.my_rank, attributes.n_ranks, attributes.local_mem_size);
       failure != 0)
     return failure;
-  return check_engine_and_timeouts(call, attributes.option_attr);
+  const shmem_init_optional_attr_t& options = attributes.option_attr;
+  for (auto [name, seconds] :
+       {std::pair{"shm_init_timeout", options.shm_init_timeout},
+        std::pair{"shm_create_timeout", options.shm_create_timeout},
+        std::pair{"control_operation_timeout", options.control_operation_timeout}})
+    if (seconds == 0) return bad_value(call, name, seconds, "is 1 second and more");
+  // A C caller may have stored any number, and C++ may not load it as the enumeration.
+  static_assert(sizeof options.data_op_engine_type == sizeof(std::uint32_t));
+  std::uint32_t engine = 0;
+  std::memcpy(&engine, &options.data_op_engine_type, sizeof engine);
+  if (engine == 0 || (engine & ~kAllEngines) != 0)
+    return bad_value(call, "data_op_engine_type", engine,
+                     "is any sum of MTE (1), SDMA (2), ROCE (4) and UDMA (8)");
+  return 0;
 }
 
 // Joins as launched, as a job of one PE, or through `store`.
@@ -187,10 +181,15 @@ int null_argument(const char* call, const char* argument) {
   return shmem_failure(call, SHMEM_INVALID_PARAM, std::string(argument) + " is NULL");
 }
 
+template <std::size_t kMost>
+std::string_view text_in(const char (&text)[kMost]) {
+  return {text, strnlen(text, kMost)};
+}
+
 template <typename UniqueId>
 bool is_unique_id(const UniqueId& uid) {
   return uid.version == kVersionTag + static_cast<int>(sizeof(uid)) &&
-         is_unique_id_text({uid.internal, strnlen(uid.internal, sizeof(uid.internal))});
+         is_unique_id_text(text_in(uid.internal));
 }
 
 // Fills in a unique id of either generation.
@@ -204,26 +203,15 @@ Status make_unique_id(UniqueId* uid) {
   return Status::ok();
 }
 
-template <typename UniqueId>
-Result<StorePlace> read_unique_id(const UniqueId& uid) {
-  if (!is_unique_id(uid))
-    return Status(Code::kInvalidArgument, "the unique id was not made by shmem_get_uniqueid()");
-  return take_unique_id({uid.internal, strnlen(uid.internal, sizeof(uid.internal))});
-}
-
-template <typename Attributes>
-std::string_view place_of(const Attributes& attributes) {
-  return {attributes.ip_port, strnlen(attributes.ip_port, sizeof(attributes.ip_port))};
-}
-
 // Joins by a unique id.
 template <typename UniqueId>
 int start_by_id(const char* call, const shmem_init_attr_t& attributes, const UniqueId& uid) {
   // Before the id is read, which takes the store away.
   if (int failure = check_attributes(call, attributes); failure != 0) return failure;
-  auto store = read_unique_id(uid);
-  if (!store.is_ok()) return shmem_result(call, store.status());
-  return start_by_attributes(call, attributes, *store);
+  if (!is_unique_id(uid))
+    return shmem_result(
+        call, Status(Code::kInvalidArgument, "the unique id was not made by shmem_get_uniqueid()"));
+  return start_by_attributes(call, attributes, take_unique_id(text_in(uid.internal)));
 }
 
 // Converts the later structure to the early one.
@@ -262,10 +250,10 @@ int start_by_mpi(const char* call, shmem_init_attr_t attributes, const void* com
 int start_as_said(const char* call, aclshmemx_bootstrap_t how, const shmem_init_attr_t& attributes,
                   void* arguments) {
   const auto* uid = static_cast<const aclshmemx_uniqueid_t*>(arguments);
-  const auto place = [&] { return StorePlace{.url = std::string(place_of(attributes))}; };
+  const auto place = [&] { return StorePlace{.url = std::string(text_in(attributes.ip_port))}; };
   switch (how) {
     case ACLSHMEMX_INIT_WITH_DEFAULT:
-      if (uid != nullptr && !Endpoint::parse(place_of(attributes)).is_ok())
+      if (uid != nullptr && !Endpoint::parse(text_in(attributes.ip_port)).is_ok())
         return start_by_id(call, attributes, *uid);
       return start_by_attributes(call, attributes, place());
     case ACLSHMEMX_INIT_WITH_UNIQUEID:
@@ -345,7 +333,7 @@ MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int shmem_init_attr(shmem_init_attr_t* attributes) try {
   if (attributes == nullptr) return null_argument("shmem_init_attr", "attributes");
   return start_by_attributes("shmem_init_attr", *attributes,
-                             StorePlace{.url = std::string(place_of(*attributes))});
+                             StorePlace{.url = std::string(text_in(attributes->ip_port))});
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 

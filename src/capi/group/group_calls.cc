@@ -40,15 +40,14 @@ struct HeldMessage {
 };
 using MessageTable = HandleTable<HeldMessage, HandleKind::kMessage, 65536>;
 
-// `action(member)` gives a Status, and `result` says what the call returns for it.
+// `action(member)` gives a Status or a code.
 template <typename Action>
-std::int32_t with_group(const char* call, const void* handle, Action action,
-                        std::int32_t (*result)(const char*, const Status&) = smem_result) try {
+std::int32_t with_group(const char* call, const void* handle, Action action) try {
   auto held = fork_aware_singleton<Groups>().use(handle);
   if (!held) return bad_handle(call, handle, "group");
   if ((*held)->group->has_left())
     return smem_failure(call, SMEM_NOT_STARTED, "this member has left the group");
-  return result(call, action(**held));
+  return smem_result(call, action(**held));
 }
 MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 
@@ -265,12 +264,11 @@ MEMSPAN_EXPORT int32_t memspan_group_arrive(memspan_group_t group) {
 
 MEMSPAN_EXPORT int32_t memspan_group_wait_for_arrivals(memspan_group_t group,
                                                        uint32_t patience_us) {
-  return with_group(
-      "memspan_group_wait_for_arrivals", group,
-      [&](Member& member) {
-        return member.group->wait_for_arrivals(std::chrono::microseconds(patience_us));
-      },
-      smem_result_of_turn);
+  const char* const call = __func__;
+  return with_group(call, group, [&](Member& member) {
+    return smem_result_of_turn(
+        call, member.group->wait_for_arrivals(std::chrono::microseconds(patience_us)));
+  });
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_barrier(memspan_group_t group) {
@@ -470,13 +468,12 @@ MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int32_t memspan_group_swap_word(memspan_group_t group, uint32_t* word,
                                                uint32_t expected, uint32_t value, int member,
                                                uint32_t timeout_ms) {
-  return with_group(
-      "memspan_group_swap_word", group,
-      [&](Member& self) -> Status {
-        if (word == nullptr) return null_argument("word");
-        static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof *word);
-        return pgas::swap_word(*self.group, *reinterpret_cast<std::atomic<std::uint32_t>*>(word),
-                               expected, value, member, deadline_in(timeout_ms));
-      },
-      smem_result_of_turn);
+  const char* const call = __func__;
+  return with_group(call, group, [&](Member& self) {
+    if (word == nullptr) return smem_result(call, null_argument("word"));
+    static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof *word);
+    auto& shared = *reinterpret_cast<std::atomic<std::uint32_t>*>(word);
+    return smem_result_of_turn(call, pgas::swap_word(*self.group, shared, expected, value, member,
+                                                     deadline_in(timeout_ms)));
+  });
 }

@@ -35,7 +35,7 @@ int create(const char* call, shmem_team_t team, long options, shmem_ctx_t* ctx) 
       std::make_unique<Context>(Context{&team_of(call, team), number_of(team), is_private});
   auto number = process_state.contexts->add(std::move(context));
   if (number == 0) return 1;
-  *ctx = ctx_handle(number);
+  *ctx = reinterpret_cast<shmem_ctx_t>(number);
   return 0;
 }
 

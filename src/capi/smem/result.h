@@ -40,10 +40,8 @@ inline Deadline deadline_of(std::uint32_t timeout_ms) {
 }
 
 // SMEM_OK; else the code that fits, and the text is kept and logged.
-std::int32_t smem_result(const char* call, const Status& status, std::int32_t if_unavailable);
-inline std::int32_t smem_result(const char* call, const Status& status) {
-  return smem_result(call, status, SMEM_NOT_STARTED);
-}
+std::int32_t smem_result(const char* call, const Status& status,
+                         std::int32_t if_unavailable = SMEM_NOT_STARTED);
 // For a code that a function has found itself.
 inline std::int32_t smem_result(const char* /*call*/, std::int32_t code, std::int32_t /*if*/ = 0) {
   return code;
