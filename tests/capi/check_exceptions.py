@@ -17,13 +17,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Functions that others rely on, by file: their bodies are function-try-blocks.
 CATCHING = {
     "aclshmem/acl_rma_calls.cc": ["put_signal"],
-    "aclshmem/acl_team_calls.cc": ["meet"],
+    "aclshmem/acl_team_calls.cc": ["get_config", "meet"],
     "aclshmem/heap.cc": ["allocate", "allocate_zeros", "allocate_aligned", "release"],
     "errors.cc": ["last_error", "take_last_error"],
-    "failures.cc": ["end_process", "fail", "require_started", "end_for_bad_access", "end_with", "end_for_device_memory"],
+    "failures.cc": ["end_process", "fail", "require_started", "end_for_bad_access", "end_with"],
     "group/group_calls.cc": ["with_group", "with_message"],
     "openshmem/collective.cc": ["collective", "set_barrier", "set_sync", "set_collective"],
-    "openshmem/order_calls.cc": ["fence", "quiet"],
+    "openshmem/order_calls.cc": ["create_context", "fence", "quiet"],
     "openshmem/signal_calls.cc": ["put_signal_slow_path", "update"],
     "slow_path.cc": ["move_slow_path", "move_strided", "atomic_slow_path", "copy_from_device", "note_look"],
     "smem/bm.h": ["with_pool"],
@@ -48,8 +48,8 @@ EXPORT = re.compile(r"\bMEMSPAN_EXPORT\b|\bMEMSPAN_(?:PROFILED|FLAT_PROFILED|DEP
                     r"\b__attribute__\(\(visibility\(\"default\"\)\)\)")
 CALL = re.compile(r"\b([a-zA-Z_]\w*)(?:<[\w:, ]*>)?\(")
 OTHERS = re.compile(r"p?shmem_|aclshmemx?_|smem_|memspan_|MEMSPAN_(?:SET|WORDS)$|(?:Strides|Signal|ActiveSet|SameValue)$|k[A-Z]")
-# with_cache() and move_batch() do nothing outside with_pool().
-GUARD = re.compile(r"\b(?:with_(?:group|message|pool|space|request|endpoint|stream|event|cache)|move_batch)\(")
+# with_cache(), move_batch() and join_pool() do nothing outside with_pool(), nor does with_both() outside with_event().
+GUARD = re.compile(r"\b(?:with_(?:group|message|pool|space|request|endpoint|stream|event|cache|both)|move_batch|join_pool)\(")
 
 
 def without_comments(text):

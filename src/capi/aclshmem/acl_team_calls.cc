@@ -64,7 +64,7 @@ bool is_allowed(const TeamShape& shape, int parent_size) {
 }
 
 template <typename Config>
-int get_config(const char* call, shmem_team_t team, Config* config) {
+int get_config(const char* call, shmem_team_t team, Config* config) try {
   if (config == nullptr) return shmem_failure(call, SHMEM_INVALID_PARAM, "config is NULL");
   Team* found = find_team(team);
   if (found == nullptr) return bad_team(call, team);
@@ -72,6 +72,7 @@ int get_config(const char* call, shmem_team_t team, Config* config) {
   config->num_contexts = found->num_contexts();
   return 0;
 }
+MEMSPAN_CATCH_IN(call, SHMEM_MALLOC_FAILED)
 
 // Nothing for SHMEM_TEAM_INVALID.
 template <typename Collective>
@@ -127,16 +128,12 @@ MEMSPAN_EXPORT int aclshmem_team_split_2d(shmem_team_t parent_team, int x_range,
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int aclshmem_team_get_config(aclshmem_team_t team,
-                                            aclshmem_team_config_t* config) try {
+MEMSPAN_EXPORT int aclshmem_team_get_config(aclshmem_team_t team, aclshmem_team_config_t* config) {
   return get_config("aclshmem_team_get_config", team, config);
 }
-MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
-MEMSPAN_EXPORT int aclshmemx_early_team_get_config(shmem_team_t team,
-                                                   shmem_team_config_t* config) try {
+MEMSPAN_EXPORT int aclshmemx_early_team_get_config(shmem_team_t team, shmem_team_config_t* config) {
   return get_config("shmem_team_get_config", team, config);
 }
-MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT void aclshmem_team_destroy(shmem_team_t team) try {
   constexpr const char* kCall = "shmem_team_destroy";

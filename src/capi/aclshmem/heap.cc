@@ -174,9 +174,8 @@ MEMSPAN_EXPORT void* memspan_heap_base(void) {
 }
 
 MEMSPAN_EXPORT int memspan_keep_pages(const void* address, size_t bytes) try {
-  constexpr const char* kCall = "memspan_keep_pages";
-  if (!is_started()) return shmem_failure(kCall, SHMEM_NOT_INITED, "this process is in no job");
-  return shmem_result(kCall, process_state.world->keep_pages(address, bytes));
+  if (!is_started()) return shmem_failure(__func__, SHMEM_NOT_INITED, "this process is in no job");
+  return shmem_result(__func__, process_state.world->keep_pages(address, bytes));
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 

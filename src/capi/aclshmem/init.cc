@@ -287,8 +287,7 @@ using namespace memspan::capi;
 
 MEMSPAN_EXPORT int shmem_set_attr(int my_rank, int n_ranks, uint64_t local_mem_size,
                                   const char* ip_port, shmem_init_attr_t** attributes) try {
-  constexpr const char* kCall = "shmem_set_attr";
-  if (attributes == nullptr) return null_argument(kCall, "attributes");
+  if (attributes == nullptr) return null_argument(__func__, "attributes");
   *attributes = nullptr;
   shmem_init_attr_t made{};
   made.my_rank = my_rank;
@@ -301,10 +300,10 @@ MEMSPAN_EXPORT int shmem_set_attr(int my_rank, int n_ranks, uint64_t local_mem_s
   std::string_view place = ip_port == nullptr ? "" : ip_port;
   if (place.size() >= sizeof(made.ip_port))
     return shmem_failure(
-        kCall, SHMEM_INVALID_VALUE,
+        __func__, SHMEM_INVALID_VALUE,
         "ip_port has " + std::to_string(place.size()) + " characters, allowed are up to 63");
   std::memcpy(made.ip_port, place.data(), place.size());
-  if (int failure = check_attributes(kCall, made); failure != 0) return failure;
+  if (int failure = check_attributes(__func__, made); failure != 0) return failure;
   static shmem_init_attr_t kept;
   kept = made;
   *attributes = &kept;
@@ -314,7 +313,7 @@ MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int shmem_set_data_op_engine_type(shmem_init_attr_t* attributes,
                                                  data_op_engine_type_t value) try {
-  if (attributes == nullptr) return null_argument("shmem_set_data_op_engine_type", "attributes");
+  if (attributes == nullptr) return null_argument(__func__, "attributes");
   // By bytes: C++ knows fewer values of the enumeration than C, and checks come with the use.
   std::memcpy(&attributes->option_attr.data_op_engine_type, &value, sizeof value);
   return 0;
@@ -322,7 +321,7 @@ MEMSPAN_EXPORT int shmem_set_data_op_engine_type(shmem_init_attr_t* attributes,
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int shmem_set_timeout(shmem_init_attr_t* attributes, uint32_t value) try {
-  if (attributes == nullptr) return null_argument("shmem_set_timeout", "attributes");
+  if (attributes == nullptr) return null_argument(__func__, "attributes");
   attributes->option_attr.shm_init_timeout = value;
   attributes->option_attr.shm_create_timeout = value;
   attributes->option_attr.control_operation_timeout = value;
@@ -331,74 +330,71 @@ MEMSPAN_EXPORT int shmem_set_timeout(shmem_init_attr_t* attributes, uint32_t val
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int shmem_init_attr(shmem_init_attr_t* attributes) try {
-  if (attributes == nullptr) return null_argument("shmem_init_attr", "attributes");
-  return start_by_attributes("shmem_init_attr", *attributes,
+  if (attributes == nullptr) return null_argument(__func__, "attributes");
+  return start_by_attributes(__func__, *attributes,
                              StorePlace{.url = std::string(text_in(attributes->ip_port))});
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int aclshmemx_init_attr(aclshmemx_bootstrap_t bootstrap_flags,
                                        aclshmemx_init_attr_t* attributes) try {
-  constexpr const char* kCall = "aclshmemx_init_attr";
-  if (attributes == nullptr) return null_argument(kCall, "attributes");
+  if (attributes == nullptr) return null_argument(__func__, "attributes");
   shmem_init_attr_t early = early_form(*attributes);
   // Earlier attributes end before it: a number out of range does not request an instance.
   const std::uint64_t wish = attributes->instance_id;
   const std::uint64_t number = wish <= kMostInstance ? wish : process_state.instance;
   if (number != process_state.instance && has_instance(number)) {
-    log_line(LogLevel::kWarn, fmt::format("{}: there is an instance {} already", kCall, number));
-    return switch_instance(kCall, number);
+    log_line(LogLevel::kWarn, fmt::format("{}: there is an instance {} already", __func__, number));
+    return switch_instance(__func__, number);
   }
-  if (int failure = complete_place(kCall, number, early); failure != 0) return failure;
+  if (int failure = complete_place(__func__, number, early); failure != 0) return failure;
   const std::uint64_t last = process_state.instance;
-  if (int failure = switch_instance(kCall, number); failure != 0) return failure;
-  const int failure = start_as_said(kCall, bootstrap_flags, early, attributes->comm_args);
+  if (int failure = switch_instance(__func__, number); failure != 0) return failure;
+  const int failure = start_as_said(__func__, bootstrap_flags, early, attributes->comm_args);
   if (failure != 0) choose_instance(last);
   return failure;
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int shmem_get_uniqueid(shmem_uniqueid_t* uid) try {
-  if (uid == nullptr) return null_argument("shmem_get_uniqueid", "uid");
-  return shmem_result("shmem_get_uniqueid", make_unique_id(uid));
+  if (uid == nullptr) return null_argument(__func__, "uid");
+  return shmem_result(__func__, make_unique_id(uid));
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int aclshmemx_get_uniqueid(aclshmemx_uniqueid_t* uid) try {
-  if (uid == nullptr) return null_argument("aclshmemx_get_uniqueid", "uid");
-  return shmem_result("aclshmemx_get_uniqueid", make_unique_id(uid));
+  if (uid == nullptr) return null_argument(__func__, "uid");
+  return shmem_result(__func__, make_unique_id(uid));
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int shmem_set_attr_uniqueid_args(int rank_id, int nranks,
                                                 const shmem_uniqueid_t* uid,
                                                 shmem_init_attr_t* attr) try {
-  constexpr const char* kCall = "shmem_set_attr_uniqueid_args";
-  if (uid == nullptr) return null_argument(kCall, "uid");
-  if (attr == nullptr) return null_argument(kCall, "attr");
+  if (uid == nullptr) return null_argument(__func__, "uid");
+  if (attr == nullptr) return null_argument(__func__, "attr");
   shmem_init_attr_t filled = *attr;
   filled.my_rank = rank_id;
   filled.n_ranks = nranks;
-  if (int failure = check_attributes(kCall, filled); failure != 0) return failure;
+  if (int failure = check_attributes(__func__, filled); failure != 0) return failure;
   *attr = filled;
-  return start_by_id(kCall, filled, *uid);
+  return start_by_id(__func__, filled, *uid);
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int aclshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, int64_t local_mem_size,
                                                     aclshmemx_uniqueid_t* uid,
                                                     aclshmemx_init_attr_t* aclshmem_attr) try {
-  constexpr const char* kCall = "aclshmemx_set_attr_uniqueid_args";
-  if (uid == nullptr) return null_argument(kCall, "uid");
-  if (aclshmem_attr == nullptr) return null_argument(kCall, "aclshmem_attr");
+  if (uid == nullptr) return null_argument(__func__, "uid");
+  if (aclshmem_attr == nullptr) return null_argument(__func__, "aclshmem_attr");
   if (local_mem_size < 0)
     return shmem_failure(
-        kCall, SHMEM_INVALID_VALUE,
+        __func__, SHMEM_INVALID_VALUE,
         fmt::format("local_mem_size is {}, allowed is 1 byte and more", local_mem_size));
   const auto bytes = static_cast<std::uint64_t>(local_mem_size);
-  if (int failure = check_numbers(kCall, my_pe, n_pes, bytes); failure != 0) return failure;
+  if (int failure = check_numbers(__func__, my_pe, n_pes, bytes); failure != 0) return failure;
   if (!is_unique_id(*uid))
-    return shmem_failure(kCall, SHMEM_INVALID_PARAM,
+    return shmem_failure(__func__, SHMEM_INVALID_PARAM,
                          "the unique id was not made by aclshmemx_get_uniqueid()");
   // Callers may have it on a stack that is gone when the job starts.
   static aclshmemx_uniqueid_t kept;
@@ -436,15 +432,13 @@ MEMSPAN_EXPORT void aclshmem_info_get_name(char* name) {
 
 MEMSPAN_EXPORT int32_t shmem_set_conf_store_tls(bool enable, const char* tls_info,
                                                 const uint32_t tls_info_len) try {
-  return shmem_result("shmem_set_conf_store_tls",
-                      choose_tls(enable, GivenText{"tls_info", tls_info, tls_info_len}));
+  return shmem_result(__func__, choose_tls(enable, GivenText{"tls_info", tls_info, tls_info_len}));
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t aclshmemx_set_conf_store_tls(bool enable, const char* tls_info,
                                                     const uint32_t tls_info_len) try {
-  return shmem_result("aclshmemx_set_conf_store_tls",
-                      choose_tls(enable, GivenText{"tls_info", tls_info, tls_info_len}));
+  return shmem_result(__func__, choose_tls(enable, GivenText{"tls_info", tls_info, tls_info_len}));
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
@@ -459,9 +453,8 @@ MEMSPAN_EXPORT int32_t shmem_set_config_store_tls_key(
     const char* tls_pk, const uint32_t tls_pk_len, const char* tls_pk_pw,
     const uint32_t tls_pk_pw_len, const shmem_decrypt_handler decrypt_handler) try {
   return shmem_result(
-      "shmem_set_config_store_tls_key",
-      give_tls_key(GivenText{"tls_pk", tls_pk, tls_pk_len},
-                   GivenText{"tls_pk_pw", tls_pk_pw, tls_pk_pw_len}, decrypt_handler));
+      __func__, give_tls_key(GivenText{"tls_pk", tls_pk, tls_pk_len},
+                             GivenText{"tls_pk_pw", tls_pk_pw, tls_pk_pw_len}, decrypt_handler));
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 

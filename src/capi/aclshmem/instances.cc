@@ -111,16 +111,14 @@ MEMSPAN_EXPORT aclshmem_instance_ctx* aclshmemx_instance_ctx_get(void) {
 }
 
 MEMSPAN_EXPORT int aclshmemx_instance_ctx_set(uint64_t instance_id) try {
-  constexpr const char* kCall = "aclshmemx_instance_ctx_set";
-  if (!has_instance(instance_id)) return no_instance(kCall, instance_id);
-  return switch_instance(kCall, instance_id);
+  if (!has_instance(instance_id)) return no_instance(__func__, instance_id);
+  return switch_instance(__func__, instance_id);
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int aclshmemx_finalize(uint64_t instance_id) try {
-  constexpr const char* kCall = "aclshmemx_finalize";
-  if (!has_instance(instance_id)) return no_instance(kCall, instance_id);
-  if (const int failure = switch_instance(kCall, instance_id); failure != 0) return failure;
+  if (!has_instance(instance_id)) return no_instance(__func__, instance_id);
+  if (const int failure = switch_instance(__func__, instance_id); failure != 0) return failure;
   return aclshmem_finalize();
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)

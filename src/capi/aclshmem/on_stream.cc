@@ -106,23 +106,6 @@ Device::PartCall in_call(const char* call, Move move) {
   };
 }
 
-void put_far(const char* call, void* stream, const FarPlace& to, const void* source,
-             std::size_t bytes) {
-  const auto put = [=](const void* from, std::size_t at, std::size_t count) {
-    require(call, to.link->put(operations(), to.place(at), from, count));
-  };
-  if (!device().owns(source)) return call_on_device(call, stream, [=] { put(source, 0, bytes); });
-  require(call, device().begin_read(source, bytes, in_call(call, put), stream));
-}
-
-void get_far(const char* call, void* stream, void* dest, const FarPlace& from, std::size_t bytes) {
-  const auto get = [=](void* to, std::size_t at, std::size_t count) {
-    require(call, from.link->get(operations(), to, from.place(at), count));
-  };
-  if (!device().owns(dest)) return call_on_device(call, stream, [=] { get(dest, 0, bytes); });
-  require(call, device().begin_write(dest, bytes, in_call(call, get), stream));
-}
-
 // Both are mapped here.
 void copy_near(const char* call, void* stream, void* to, const void* from, std::size_t bytes,
                const Route& route) {
@@ -142,9 +125,13 @@ void put_on_device(const char* call, void* stream, void* dest, const void* sourc
   const Route& route = reach(call, "dest", dest, bytes, pe);
   require_not_null(call, "source", source);
   if (void* const there = mapped_address(dest, pe); there != nullptr)
-    copy_near(call, stream, there, source, bytes, route);
-  else
-    put_far(call, stream, far_place(route, dest, pe), source, bytes);
+    return copy_near(call, stream, there, source, bytes, route);
+  const auto put = [=, to = far_place(route, dest, pe)](const void* from, std::size_t at,
+                                                        std::size_t count) {
+    require(call, to.link->put(operations(), to.place(at), from, count));
+  };
+  if (!device().owns(source)) return call_on_device(call, stream, [=] { put(source, 0, bytes); });
+  require(call, device().begin_read(source, bytes, in_call(call, put), stream));
 }
 
 void get_on_device(const char* call, void* stream, void* dest, const void* source,
@@ -153,9 +140,13 @@ void get_on_device(const char* call, void* stream, void* dest, const void* sourc
   const Route& route = reach(call, "source", source, bytes, pe);
   require_not_null(call, "dest", dest);
   if (const void* const there = mapped_address(const_cast<void*>(source), pe); there != nullptr)
-    copy_near(call, stream, dest, there, bytes, route);
-  else
-    get_far(call, stream, dest, far_place(route, source, pe), bytes);
+    return copy_near(call, stream, dest, there, bytes, route);
+  const auto get = [=, from = far_place(route, source, pe)](void* to, std::size_t at,
+                                                            std::size_t count) {
+    require(call, from.link->get(operations(), to, from.place(at), count));
+  };
+  if (!device().owns(dest)) return call_on_device(call, stream, [=] { get(dest, 0, bytes); });
+  require(call, device().begin_write(dest, bytes, in_call(call, get), stream));
 }
 
 // ACLSHMEM_SIGNAL_SET or _ADD, behind all that the stream did before. A word in memory of the

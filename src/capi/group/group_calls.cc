@@ -211,11 +211,10 @@ using namespace memspan::capi;
 MEMSPAN_EXPORT int32_t memspan_group_create(int rank, int size, memspan_group_exchange_t exchange,
                                             void* user, uint32_t timeout_ms,
                                             memspan_group_t* group) try {
-  constexpr const char* kCall = "memspan_group_create";
-  if (group == nullptr) return smem_result(kCall, null_argument("group"));
+  if (group == nullptr) return smem_result(__func__, null_argument("group"));
   auto made = create(rank, size, exchange, user, timeout_ms);
   if (made.is_ok()) *group = static_cast<memspan_group_t>(*made);
-  return smem_result(kCall, made.status());
+  return smem_result(__func__, made.status());
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
@@ -228,9 +227,8 @@ MEMSPAN_EXPORT int32_t memspan_group_leave(memspan_group_t group) try {
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_group_destroy(memspan_group_t group) try {
-  constexpr const char* kCall = "memspan_group_destroy";
   if (fork_aware_singleton<Groups>().remove(group) == nullptr)
-    return bad_handle(kCall, group, "group");
+    return bad_handle(__func__, group, "group");
   return SMEM_OK;
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)

@@ -25,7 +25,7 @@ namespace {
 
 constexpr long kAllOptions = SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED | SHMEM_CTX_NOSTORE;
 
-int create(const char* call, shmem_team_t team, long options, shmem_ctx_t* ctx) {
+int create_context(const char* call, shmem_team_t team, long options, shmem_ctx_t* ctx) try {
   require_started(call);
   require_not_null(call, "ctx", ctx);
   *ctx = SHMEM_CTX_INVALID;
@@ -38,6 +38,7 @@ int create(const char* call, shmem_team_t team, long options, shmem_ctx_t* ctx) 
   *ctx = reinterpret_cast<shmem_ctx_t>(number);
   return 0;
 }
+MEMSPAN_CATCH_IN(call, 1)
 
 inline void fence(const char* call, ContextNumber context = kDefaultContext) try {
   std::atomic_thread_fence(std::memory_order_release);
@@ -84,15 +85,13 @@ std::uint64_t* lock_word(const char* call, long* lock) {
 
 using namespace memspan::capi;
 
-MEMSPAN_PROFILED(int, ctx_create, (long options, shmem_ctx_t* ctx)) try {
-  return create("shmem_ctx_create", SHMEM_TEAM_WORLD, options, ctx);
+MEMSPAN_PROFILED(int, ctx_create, (long options, shmem_ctx_t* ctx)) {
+  return create_context("shmem_ctx_create", SHMEM_TEAM_WORLD, options, ctx);
 }
-MEMSPAN_CATCH(1)
 
-MEMSPAN_PROFILED(int, team_create_ctx, (shmem_team_t team, long options, shmem_ctx_t* ctx)) try {
-  return create("shmem_team_create_ctx", team, options, ctx);
+MEMSPAN_PROFILED(int, team_create_ctx, (shmem_team_t team, long options, shmem_ctx_t* ctx)) {
+  return create_context("shmem_team_create_ctx", team, options, ctx);
 }
-MEMSPAN_CATCH(1)
 
 MEMSPAN_PROFILED(void, ctx_destroy, (shmem_ctx_t ctx)) try {
   if (ctx == SHMEM_CTX_INVALID) return;

@@ -168,7 +168,7 @@ bool destroy_pool(const void* handle) {
   return true;
 }
 
-std::int32_t join(const char* call, smem_bm_t handle, void** address) {
+std::int32_t join_pool(const char* call, smem_bm_t handle, void** address) {
   const auto join = [&](BigMemory& memory) {
     Pool& pool = *memory.pool;
     MEMSPAN_PASS(pool.join(memory.deadline()));
@@ -262,18 +262,16 @@ MEMSPAN_EXPORT void smem_bm_destroy(smem_bm_t handle) try {
 }
 MEMSPAN_CATCH()
 
-MEMSPAN_EXPORT int32_t smem_bm_join(smem_bm_t handle, [[maybe_unused]] uint32_t flags) try {
-  return join(__func__, handle, nullptr);
+MEMSPAN_EXPORT int32_t smem_bm_join(smem_bm_t handle, [[maybe_unused]] uint32_t flags) {
+  return join_pool(__func__, handle, nullptr);
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 // The symbol that the header's form with three arguments names.
 __attribute__((visibility("default"))) int32_t smem_bm_join(smem_bm_t handle,
                                                             [[maybe_unused]] uint32_t flags,
-                                                            void** localGvaAddress) try {
-  return join(__func__, handle, localGvaAddress);
+                                                            void** localGvaAddress) {
+  return join_pool(__func__, handle, localGvaAddress);
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_bm_leave(smem_bm_t handle, [[maybe_unused]] uint32_t flags) {
   return with_pool(__func__, handle,

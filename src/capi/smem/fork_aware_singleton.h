@@ -6,7 +6,6 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <concepts>
 #include <memory>
 
 namespace memspan::capi {

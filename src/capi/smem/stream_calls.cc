@@ -162,16 +162,13 @@ MEMSPAN_EXPORT int32_t memspan_event_destroy(memspan_event_t event) try {
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_event_record(memspan_event_t event, memspan_stream_t stream) try {
+MEMSPAN_EXPORT int32_t memspan_event_record(memspan_event_t event, memspan_stream_t stream) {
   return with_both(__func__, event, stream, [](Event& its, Stream& of) { return its.record(of); });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_stream_wait_event(memspan_stream_t stream,
-                                                 memspan_event_t event) try {
+MEMSPAN_EXPORT int32_t memspan_stream_wait_event(memspan_stream_t stream, memspan_event_t event) {
   return with_both(__func__, event, stream, [](Event& its, Stream& of) { return its.hold(of); });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_event_query(memspan_event_t event) {
   return with_event(__func__, event, [](Event& used) {
