@@ -112,15 +112,6 @@ const char* last_error() try {
   return call_without_memory == nullptr ? "" : kNoMemoryMessage;
 }
 
-const char* take_last_error() try {
-  static_cast<void>(last_error());
-  auto& [kept, taken] = thread_object<LastError>();
-  taken = std::exchange(kept, {});
-  return call_without_memory == nullptr ? taken.c_str() : last_error();
-} catch (const std::bad_alloc&) {
-  return last_error();
-}
-
 void keep_out_of_memory(const char* call) noexcept {
   keep_smem_code(SMEM_MALLOC_FAILED);
   call_without_memory = call;
@@ -170,4 +161,14 @@ MEMSPAN_EXPORT const char* smem_get_error_string(int32_t code) {
   for (const auto& [known, text] : kSmemTexts)
     if (known == code) return text;
   return "unknown error";
+}
+
+MEMSPAN_EXPORT const char* smem_get_and_clear_last_err_msg(void) try {
+  keep_smem_code(SMEM_OK);
+  static_cast<void>(last_error());
+  auto& [kept, taken] = memspan::thread_object<LastError>();
+  taken = std::exchange(kept, {});
+  return call_without_memory == nullptr ? taken.c_str() : last_error();
+} catch (const std::bad_alloc&) {
+  return last_error();
 }

@@ -24,8 +24,6 @@ inline const char* name_of_failed(const char* function) {
 void remember_error(const char* call, std::string_view message);
 // Returns the kept text; valid until this thread's next failure.
 const char* last_error();
-// Like last_error(), and forgets the text.
-const char* take_last_error();
 
 // Returns the result of a CANN SHMEM call (SHMEM_...): 0 when ok; else it keeps and logs the text.
 // Ends the process instead when a peer has asked the whole job to end.

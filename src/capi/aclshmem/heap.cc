@@ -127,12 +127,6 @@ void release(const char* call, void* pointer, aclshmem_mem_type_t kind) try {
 }
 MEMSPAN_CATCH_IN(call)
 
-void* heap_base(aclshmem_mem_type_t kind) {
-  if (!is_device_kind(kind)) return memspan_heap_base();
-  DeviceHeap* const heap = process_state.world->device_heap();
-  return heap == nullptr ? nullptr : heap->base();
-}
-
 }  // namespace
 }  // namespace memspan::capi
 
@@ -165,7 +159,10 @@ MEMSPAN_EXPORT void aclshmemx_free(void* ptr, aclshmem_mem_type_t mem_type) {
   release(__func__, ptr, mem_type);
 }
 MEMSPAN_EXPORT void* aclshmemx_get_heap_base(aclshmem_mem_type_t mem_type) try {
-  return is_kind("aclshmemx_get_heap_base", mem_type) ? heap_base(mem_type) : nullptr;
+  if (!is_kind(__func__, mem_type)) return nullptr;
+  if (!is_device_kind(mem_type)) return memspan_heap_base();
+  DeviceHeap* const heap = process_state.world->device_heap();
+  return heap == nullptr ? nullptr : heap->base();
 }
 MEMSPAN_CATCH(nullptr)
 

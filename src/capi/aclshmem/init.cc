@@ -70,14 +70,14 @@ constexpr std::size_t kSecretBytes = 16;
 constexpr std::string_view kNoSecret = "-";
 
 // The store of an unused unique id of this process.
-struct UniqueId {
+struct UnusedId {
   Mutex mutex;
   std::string text MEMSPAN_GUARDED_BY(mutex);
   std::shared_ptr<StoreServer> server MEMSPAN_GUARDED_BY(mutex);
 };
-UniqueId& unused_id() {
+UnusedId& unused_id() {
   // Never destroyed: a server's thread may outlive main.
-  static auto* const unused = new UniqueId;
+  static auto* const unused = new UnusedId;
   return *unused;
 }
 
@@ -158,7 +158,7 @@ Result<std::string> open_unique_id(std::size_t most) {
                     "this generation has room for {}; an IPv4 address fits "
                     "(SHMEM_UID_SOCK_IFNAME=NAME:inet4)",
                     server->endpoint().place(), text.size(), most));
-  UniqueId& unused = unused_id();
+  UnusedId& unused = unused_id();
   MutexLock lock(unused.mutex);
   unused.text = text;
   unused.server = std::move(server);
@@ -171,7 +171,7 @@ StorePlace take_unique_id(std::string_view text) {
   const std::string_view secret = text.substr(space + 1);
   StorePlace store{.url = fmt::format("tcp://{}", text.substr(0, space)),
                    .secret = secret == kNoSecret ? std::string() : std::string(secret)};
-  UniqueId& unused = unused_id();
+  UnusedId& unused = unused_id();
   MutexLock lock(unused.mutex);
   if (unused.text == text) store.hosted = std::exchange(unused.server, nullptr);
   return store;

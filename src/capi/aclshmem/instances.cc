@@ -16,22 +16,20 @@ namespace {
 
 constexpr const char* kRange = "SHMEM_INSTANCE_PORT_RANGE";
 
-// Failures of the stream's work stay with it.
-Status finish(Stream& stream, const Deadline& deadline) {
-  if (stream.is_own_work())
-    return {Code::kInvalidArgument, "work of a stream cannot choose an instance"};
-  Event behind_all;
-  MEMSPAN_PASS(behind_all.record(stream));
-  return behind_all.synchronize(deadline);
-}
-
+// Failures of a stream's work stay with it.
 Status finish_streams() {
   const Duration limit =
       is_started() ? process_state.world->waiting().limit.load() : Duration::zero();
   const Deadline deadline = limit == Duration::zero() ? Deadline::never() : Deadline::after(limit);
   finish_default_stream();
   for (const void* handle : streams().handles())
-    if (auto used = streams().use(handle)) MEMSPAN_PASS(finish(*used, deadline));
+    if (auto used = streams().use(handle)) {
+      if (used->is_own_work())
+        return {Code::kInvalidArgument, "work of a stream cannot choose an instance"};
+      Event behind_all;
+      MEMSPAN_PASS(behind_all.record(*used));
+      MEMSPAN_PASS(behind_all.synchronize(deadline));
+    }
   return Status::ok();
 }
 

@@ -224,14 +224,6 @@ void submit_to_host(const char* call, aclrtStream stream, Work work) {
   require(call, used->submit(done));
 }
 
-// For streams of the host and of the device.
-template <typename Work>
-void submit(const char* call, aclrtStream stream, Work work) {
-  require_started(call);
-  if (is_of_device(stream)) return call_on_device(call, stream, std::move(work));
-  submit_to_host(call, stream, std::move(work));
-}
-
 // A barrier on a device's stream ignores earlier work of the default stream.
 template <typename Work>
 void submit_barrier(const char* call, aclshmem_team_t team, aclrtStream stream, Work work) {
@@ -272,10 +264,13 @@ MEMSPAN_EXPORT void aclshmemx_getmem_on_stream(void* dst, void* src, size_t elem
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmemx_quiet_on_stream(aclrtStream stream) try {
   constexpr const char* kCall = "aclshmemx_quiet_on_stream";
-  submit(kCall, stream, [] {
+  const auto quiet = [] {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (process_state.has_links) require(kCall, quiet_links(process_state.routes));
-  });
+  };
+  require_started(kCall);
+  if (is_of_device(stream)) return call_on_device(kCall, stream, quiet);
+  submit_to_host(kCall, stream, quiet);
 }
 MEMSPAN_CATCH_AND_END(__func__)
 

@@ -73,9 +73,9 @@ void meet_in_grid(const char* call, int team, Status (*collective)(const char* c
   require(call, met);
 }
 
-// Members of `team` as a shape of the world. Ends the process for a number that none has.
-Result<TeamShape> some_of(const char* call, const Team& team, const std::uint32_t* members,
-                          std::uint32_t count) {
+// A barrier of some members of `team`. Ends the process for a number that none has.
+Status barrier_some(const char* call, const Team& team, const std::uint32_t* members,
+                    std::uint32_t count) {
   std::vector<int> peers;
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto member = static_cast<long>(members[i]);
@@ -84,15 +84,10 @@ Result<TeamShape> some_of(const char* call, const Team& team, const std::uint32_
   }
   std::sort(peers.begin(), peers.end());
   if (std::adjacent_find(peers.begin(), peers.end()) != peers.end())
-    return Status(Code::kInvalidArgument, "a PE is in the list twice");
+    return {Code::kInvalidArgument, "a PE is in the list twice"};
   if (!std::binary_search(peers.begin(), peers.end(), process_state.rank))
-    return Status(Code::kInvalidArgument, "this PE is not in the list");
-  return TeamShape::of(std::move(peers));
-}
-Status barrier_some(const char* call, const Team& team, const std::uint32_t* members,
-                    std::uint32_t count) {
-  MEMSPAN_PASS_ASSIGN(auto shape, some_of(call, team, members, count));
-  const auto some = Team::local(*process_state.local_teams, shape);
+    return {Code::kInvalidArgument, "this PE is not in the list"};
+  const auto some = Team::local(*process_state.local_teams, TeamShape::of(std::move(peers)));
   return capi::barrier(call, *some);
 }
 
@@ -117,12 +112,6 @@ void answer_get(memspan_kernel_request& request) {
   memspan_kernel_get_rows(request.payload, address_of(what),
                           static_cast<std::ptrdiff_t>(what.row_bytes), what.pitch, what.row_bytes,
                           what.rows, what.pe);
-}
-
-// Not memspan_kernel_quiet(), which waits for what is asked here.
-void quiet_for_device() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  require("a kernel's quiet", pgas::quiet_links(process_state.routes));
 }
 
 // Not memspan_kernel_sync(), whose grid is one of the host.
@@ -164,8 +153,10 @@ std::uint64_t answer_request(memspan_kernel_request& request) {
     case MEMSPAN_KERNEL_ASK_FENCE:
       memspan_kernel_fence();
       return 0;
-    case MEMSPAN_KERNEL_ASK_QUIET:
-      quiet_for_device();
+    case MEMSPAN_KERNEL_ASK_QUIET:  // not memspan_kernel_quiet(), which waits for what is asked
+                                    // here
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      require("a kernel's quiet", pgas::quiet_links(process_state.routes));
       return 0;
     case MEMSPAN_KERNEL_ASK_TEAM_MY_PE:
       return as_answer(memspan_kernel_team_my_pe(what.team));

@@ -16,7 +16,7 @@ template <typename... More>
 [[gnu::noinline]] int collective(const char* call, shmem_team_t team, const Elements& elements,
                                  Status (*function)(const Collective&, More...),
                                  std::type_identity_t<More>... more) try {
-  return outcome(call, function({call, team_of(call, team), elements}, more...));
+  return require(call, function({call, team_of(call, team), elements}, more...)) ? 0 : 1;
 }
 MEMSPAN_CATCH_IN(call, 1)
 

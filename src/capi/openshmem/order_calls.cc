@@ -153,7 +153,7 @@ MEMSPAN_PROFILED(void, sync_all, (void)) try {
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_PROFILED(int, team_sync, (shmem_team_t team)) try {
   constexpr const char* kCall = "shmem_team_sync";
-  return outcome(kCall, sync(kCall, team_of(kCall, team)));
+  return require(kCall, sync(kCall, team_of(kCall, team))) ? 0 : 1;
 }
 MEMSPAN_CATCH(1)
 

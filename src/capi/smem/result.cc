@@ -63,11 +63,6 @@ MEMSPAN_EXPORT const char* smem_get_last_err_msg(void) {
   return last_error();
 }
 
-MEMSPAN_EXPORT const char* smem_get_and_clear_last_err_msg(void) {
-  last_code = SMEM_OK;
-  return take_last_error();
-}
-
 MEMSPAN_EXPORT int32_t smem_get_last_err_code(void) {
   return last_code;
 }
