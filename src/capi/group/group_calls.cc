@@ -101,10 +101,9 @@ Status check_timeout(std::uint32_t timeout_ms) {
 Result<void*> create(int rank, int size, memspan_group_exchange_t exchange, void* user,
                      std::uint32_t timeout_ms) {
   if (size < 1 || size > pgas::kMostGroupMembers)
-    return invalid(fmt::format("invalid size, which is {}: allowed are 1 to {}", size,
-                               pgas::kMostGroupMembers));
+    return invalid("invalid size, which is {}: allowed are 1 to {}", size, pgas::kMostGroupMembers);
   if (rank < 0 || rank >= size)
-    return invalid(fmt::format("invalid rank, which is {}: allowed are 0 to {}", rank, size - 1));
+    return invalid("invalid rank, which is {}: allowed are 0 to {}", rank, size - 1);
   if (exchange == nullptr) return invalid("invalid exchange, which is NULL");
   MEMSPAN_PASS(check_timeout(timeout_ms));
   MEMSPAN_TRY_ASSIGN(
@@ -161,8 +160,7 @@ static_assert(pgas::kAnybody == MEMSPAN_GROUP_ANYBODY);
 Result<ReductionKernel> check_elements(std::size_t count, memspan_type_t type, memspan_op_t op) {
   MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, pgas::reduction_kernel(type, op),
                      "invalid param");
-  if (count > SIZE_MAX / elements.bytes)
-    return invalid(fmt::format("invalid count, which is {}", count));
+  if (count > SIZE_MAX / elements.bytes) return invalid("invalid count, which is {}", count);
   return elements;
 }
 
@@ -170,8 +168,7 @@ Status reduce_local(void* result, const void* const values[], int arrays, std::s
                     memspan_type_t type, memspan_op_t op) {
   MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, check_elements(count, type, op),
                      "reduce_local");
-  if (arrays < 1)
-    return invalid(fmt::format("invalid arrays, which is {}: allowed are 1 and more", arrays));
+  if (arrays < 1) return invalid("invalid arrays, which is {}: allowed are 1 and more", arrays);
   MEMSPAN_PASS(check_memory(result, count, "result"));
   MEMSPAN_PASS(check_list(arrays, values, count, "values"));
   elements.combine(result, values, arrays, count);

@@ -71,8 +71,8 @@ std::int32_t launch(const char* call, memspan_stream_t stream, unsigned blocks,
   });
   if (kernel == nullptr) return smem_result(call, null_argument("kernel"));
   if (blocks == 0 || blocks > BlockThreads::kMostBlocks)
-    return smem_result(call, invalid(fmt::format("invalid param, {} blocks; allowed are 1 to {}",
-                                                 blocks, BlockThreads::kMostBlocks)));
+    return smem_result(call, invalid("invalid param, {} blocks; allowed are 1 to {}", blocks,
+                                     BlockThreads::kMostBlocks));
   return with_stream(call, stream, [&](Stream& used) {
     return given(call, used.submit([passed = std::move(passed), kernel, blocks] {
       return fork_aware_singleton<BlockThreads>().run(blocks,
