@@ -2,6 +2,8 @@
 // What our failures are called in the API bindings, and the text that stays behind.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 
 #include "core/status.h"
@@ -30,5 +32,11 @@ const char* last_error();
 int shmem_result(const char* call, const Status& status);
 // Like shmem_result(), with a code that is more exact than the Status's own.
 int shmem_failure(const char* call, int code, std::string_view message);
+template <typename Value, typename... Values>
+int shmem_failure(const char* call, int code,
+                  fmt::format_string<const Value&, const Values&...> text, const Value& value,
+                  const Values&... values) {
+  return shmem_failure(call, code, fmt::format(text, value, values...));
+}
 
 }  // namespace memspan::capi

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Teams of the CANN SHMEM API: 0 is all, other numbers are those of process_state.teams.
 
-#include <fmt/format.h>
-
 #include "capi/aclshmem/export.h"
 #include "capi/aclshmem/teams.h"
 #include "capi/collective_calls.h"
@@ -44,8 +42,7 @@ int bad_team(const char* call, shmem_team_t team) {
     return shmem_failure(
         call, SHMEM_NOT_INITED,
         std::string("called before shmem_init_attr or after shmem_finalize") + kNotInAJob);
-  return shmem_failure(call, SHMEM_INVALID_PARAM,
-                       fmt::format("team is {}, which names no team", team));
+  return shmem_failure(call, SHMEM_INVALID_PARAM, "team is {}, which names no team", team);
 }
 
 // Local. *handle keeps SHMEM_TEAM_INVALID for those who are not members.
@@ -101,8 +98,8 @@ MEMSPAN_EXPORT int aclshmem_team_split_strided(shmem_team_t parent_team, int pe_
   TeamShape shape{pe_start, pe_stride, pe_size};
   if (!is_allowed(shape, parent->size()))
     return shmem_failure(kCall, SHMEM_INVALID_PARAM,
-                         fmt::format("start {}, stride {}, size {} do not fit into a team of {}",
-                                     pe_start, pe_stride, pe_size, parent->size()));
+                         "start {}, stride {}, size {} do not fit into a team of {}", pe_start,
+                         pe_stride, pe_size, parent->size());
   return split(kCall, *parent, shape, new_team);
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
@@ -116,8 +113,8 @@ MEMSPAN_EXPORT int aclshmem_team_split_2d(shmem_team_t parent_team, int x_range,
   Team* parent = capi::find_team(parent_team);
   if (parent == nullptr) return bad_team(kCall, parent_team);
   if (x_range <= 0)
-    return shmem_failure(kCall, SHMEM_INVALID_PARAM,
-                         fmt::format("x_range is {}, allowed are 1 and more", x_range));
+    return shmem_failure(kCall, SHMEM_INVALID_PARAM, "x_range is {}, allowed are 1 and more",
+                         x_range);
   const int size = parent->size();
   const int width = std::min(x_range, size);
   const int x = parent->index() % width;

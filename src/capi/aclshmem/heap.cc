@@ -2,7 +2,6 @@
 // The symmetric heaps of the CANN SHMEM API: DEVICE_SIDE, which is the kind of calls that name
 // none, is memory of the device that MEMSPAN_DEVICE names. Without one both kinds are the host's
 // heap.
-#include <fmt/format.h>
 #include <memspan/memspan.h>
 
 #include <bit>
@@ -42,8 +41,8 @@ bool is_device_kind(aclshmem_mem_type_t kind) {
 bool is_kind(const char* call, aclshmem_mem_type_t kind) {
   if (kind == HOST_SIDE || kind == DEVICE_SIDE) return true;
   shmem_failure(call, SHMEM_INVALID_PARAM,
-                "mem_type is " + std::to_string(static_cast<int>(kind)) +
-                    ", allowed are HOST_SIDE (0) and DEVICE_SIDE (1)");
+                "mem_type is {}, allowed are HOST_SIDE (0) and DEVICE_SIDE (1)",
+                static_cast<int>(kind));
   return false;
 }
 
@@ -98,8 +97,8 @@ void* allocate_aligned(const char* call, std::size_t alignment, std::size_t size
                        aclshmem_mem_type_t kind) try {
   if (!is_kind(call, kind)) return nullptr;
   if (!std::has_single_bit(alignment)) {
-    shmem_failure(call, SHMEM_INVALID_PARAM,
-                  "alignment is " + std::to_string(alignment) + ", allowed are powers of two");
+    shmem_failure(call, SHMEM_INVALID_PARAM, "alignment is {}, allowed are powers of two",
+                  alignment);
     return nullptr;
   }
   return allocate(call, size, alignment, kind);
@@ -112,10 +111,10 @@ bool is_of_kind(const char* call, const void* pointer, aclshmem_mem_type_t kind)
   if (!process_state.world->wants_device() || is_device == is_device_kind(kind)) return true;
   if (!is_device && !process_state.routes.heap.contains(pointer, 1)) return true;  // of neither
   shmem_failure(call, SHMEM_INVALID_PARAM,
-                fmt::format("{} is {} memory, and this frees {} memory (aclshmemx_free names the "
-                            "kind, aclshmem_free is for DEVICE_SIDE)",
-                            pointer, is_device ? "DEVICE_SIDE" : "HOST_SIDE",
-                            is_device ? "HOST_SIDE" : "DEVICE_SIDE"));
+                "{} is {} memory, and this frees {} memory (aclshmemx_free names the kind, "
+                "aclshmem_free is for DEVICE_SIDE)",
+                pointer, is_device ? "DEVICE_SIDE" : "HOST_SIDE",
+                is_device ? "HOST_SIDE" : "DEVICE_SIDE");
   return false;
 }
 

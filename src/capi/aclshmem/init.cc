@@ -62,8 +62,7 @@ Result<Membership> join_by_attributes(const shmem_init_attr_t& attributes,
 }
 
 int bad_value(const char* call, const char* what, std::int64_t value, std::string_view allowed) {
-  return shmem_failure(call, SHMEM_INVALID_VALUE,
-                       fmt::format("{} is {}, allowed {}", what, value, allowed));
+  return shmem_failure(call, SHMEM_INVALID_VALUE, "{} is {}, allowed {}", what, value, allowed);
 }
 
 constexpr std::size_t kSecretBytes = 16;
@@ -88,8 +87,8 @@ int check_numbers(const char* call, int rank, int size, std::uint64_t bytes) {
     return bad_value(call, "n_ranks", size, fmt::format("are 1 to {}", kMostPes));
   if (rank >= size)
     return shmem_failure(call, SHMEM_INVALID_PARAM,
-                         fmt::format("my_rank is {}, allowed are 0 to {}, since n_ranks is {}",
-                                     rank, size - 1, size));
+                         "my_rank is {}, allowed are 0 to {}, since n_ranks is {}", rank, size - 1,
+                         size);
   if (bytes == 0) return bad_value(call, "local_mem_size", 0, "is 1 byte and more");
   return 0;
 }
@@ -238,11 +237,9 @@ int start_by_mpi(const char* call, shmem_init_attr_t attributes, const void* com
     return shmem_failure(call, SHMEM_INNER_ERROR,
                          "rank 0 of the communicator could not open the job's store");
   if (attributes.my_rank != job->rank() || attributes.n_ranks != job->size())
-    return shmem_failure(
-        call, SHMEM_INVALID_VALUE,
-        fmt::format("my_pe is {} of {} PEs, and the communicator has this process "
-                    "as {} of {}",
-                    attributes.my_rank, attributes.n_ranks, job->rank(), job->size()));
+    return shmem_failure(call, SHMEM_INVALID_VALUE,
+                         "my_pe is {} of {} PEs, and the communicator has this process as {} of {}",
+                         attributes.my_rank, attributes.n_ranks, job->rank(), job->size());
   return start_by_attributes(call, attributes, take_unique_id(*text));
 }
 
@@ -264,9 +261,8 @@ int start_as_said(const char* call, aclshmemx_bootstrap_t how, const shmem_init_
     default:
       return shmem_failure(
           call, SHMEM_INVALID_VALUE,
-          fmt::format("bootstrap_flags is {}, allowed are 1 (an address), 2 (MPI) and "
-                      "8 (a unique id)",
-                      static_cast<int>(how)));
+          "bootstrap_flags is {}, allowed are 1 (an address), 2 (MPI) and 8 (a unique id)",
+          static_cast<int>(how));
   }
 }
 
@@ -274,9 +270,8 @@ constexpr std::uint32_t kLeastStaging = 128;
 
 int check_staging(const char* call, std::uint32_t bytes) {
   if (bytes >= kLeastStaging) return 0;
-  return shmem_failure(
-      call, SHMEM_INVALID_VALUE,
-      fmt::format("ub_size is {}, allowed are {} bytes and more", bytes, kLeastStaging));
+  return shmem_failure(call, SHMEM_INVALID_VALUE, "ub_size is {}, allowed are {} bytes and more",
+                       bytes, kLeastStaging);
 }
 
 }  // namespace
@@ -299,9 +294,8 @@ MEMSPAN_EXPORT int shmem_set_attr(int my_rank, int n_ranks, uint64_t local_mem_s
   shmem_set_timeout(&made, kDefaultTimeoutSeconds);
   std::string_view place = ip_port == nullptr ? "" : ip_port;
   if (place.size() >= sizeof(made.ip_port))
-    return shmem_failure(
-        __func__, SHMEM_INVALID_VALUE,
-        "ip_port has " + std::to_string(place.size()) + " characters, allowed are up to 63");
+    return shmem_failure(__func__, SHMEM_INVALID_VALUE,
+                         "ip_port has {} characters, allowed are up to 63", place.size());
   std::memcpy(made.ip_port, place.data(), place.size());
   if (int failure = check_attributes(__func__, made); failure != 0) return failure;
   static shmem_init_attr_t kept;
@@ -388,9 +382,8 @@ MEMSPAN_EXPORT int aclshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, int64_
   if (uid == nullptr) return null_argument(__func__, "uid");
   if (aclshmem_attr == nullptr) return null_argument(__func__, "aclshmem_attr");
   if (local_mem_size < 0)
-    return shmem_failure(
-        __func__, SHMEM_INVALID_VALUE,
-        fmt::format("local_mem_size is {}, allowed is 1 byte and more", local_mem_size));
+    return shmem_failure(__func__, SHMEM_INVALID_VALUE,
+                         "local_mem_size is {}, allowed is 1 byte and more", local_mem_size);
   const auto bytes = static_cast<std::uint64_t>(local_mem_size);
   if (int failure = check_numbers(__func__, my_pe, n_pes, bytes); failure != 0) return failure;
   if (!is_unique_id(*uid))
@@ -476,7 +469,7 @@ MEMSPAN_EXPORT int32_t shmem_set_extern_logger(void (*func)(int level, const cha
 MEMSPAN_EXPORT int32_t shmem_set_log_level(int level) try {
   if (level < 0 || level > static_cast<int>(LogLevel::kFatal))
     return shmem_failure("shmem_set_log_level", SHMEM_INVALID_PARAM,
-                         "level is " + std::to_string(level) + ", allowed are 0 to 4");
+                         "level is {}, allowed are 0 to 4", level);
   set_log_level(static_cast<LogLevel>(level));
   return 0;
 }

@@ -53,8 +53,8 @@ Result<PortRange> parse_range(std::string_view text) {
 }
 
 int no_instance(const char* call, std::uint64_t number) {
-  return shmem_failure(call, SHMEM_INVALID_VALUE,
-                       fmt::format("instance_id is {}, and there is no such job", number));
+  return shmem_failure(call, SHMEM_INVALID_VALUE, "instance_id is {}, and there is no such job",
+                       number);
 }
 
 }  // namespace
@@ -74,23 +74,21 @@ int complete_place(const char* call, std::uint64_t number, shmem_init_attr_t& at
   const auto text = environment(kRange);
   if (!text) {
     if (number == 0) return 0;
-    return shmem_failure(
-        call, SHMEM_INVALID_VALUE,
-        fmt::format("ip_port is \"{}\", and {}=FIRST:LAST says no ports for instances", place,
-                    kRange));
+    return shmem_failure(call, SHMEM_INVALID_VALUE,
+                         "ip_port is \"{}\", and {}=FIRST:LAST says no ports for instances", place,
+                         kRange);
   }
   const auto range = parse_range(*text);
   if (!range.is_ok()) return shmem_result(call, range.status());
   const std::int64_t port = range->first + static_cast<std::int64_t>(number);
   if (port > range->last)
     return shmem_failure(call, SHMEM_INVALID_VALUE,
-                         fmt::format("instance_id is {}, and {}={} has ports for 0 to {}", number,
-                                     kRange, *text, range->last - range->first));
+                         "instance_id is {}, and {}={} has ports for 0 to {}", number, kRange,
+                         *text, range->last - range->first);
   const std::string full = fmt::format("{}{}", place.substr(0, place.size() - 1), port);
   if (full.size() >= sizeof attributes.ip_port)
-    return shmem_failure(
-        call, SHMEM_INVALID_VALUE,
-        fmt::format("\"{}\" has {} characters, allowed are up to 63", full, full.size()));
+    return shmem_failure(call, SHMEM_INVALID_VALUE,
+                         "\"{}\" has {} characters, allowed are up to 63", full, full.size());
   std::memcpy(attributes.ip_port, full.c_str(), full.size() + 1);
   return 0;
 }
