@@ -203,8 +203,9 @@ void wait_on_device(const char* call, void* stream, std::int32_t* word, int cmp,
 
 std::atomic<bool> uses_default_stream{false};
 
-// A cudaStream_t. A job without a device has none.
-bool is_of_device(aclrtStream stream) {
+// A cudaStream_t. A job without a device has none. Ends the process when it is in no job.
+bool is_of_device(const char* call, aclrtStream stream) {
+  require_started(call);
   return stream != nullptr && process_state.world->wants_device() && may_be_of_device(stream);
 }
 
@@ -226,13 +227,13 @@ void submit_to_host(const char* call, aclrtStream stream, Work work) {
 
 // A barrier on a device's stream ignores earlier work of the default stream.
 template <typename Work>
-void submit_barrier(const char* call, aclshmem_team_t team, aclrtStream stream, Work work) {
-  require_started(call);
-  if (!is_of_device(stream)) return submit_to_host(call, stream, std::move(work));
+void submit_barrier(const char* call, aclshmem_team_t team, aclrtStream stream, Work work) try {
+  if (!is_of_device(call, stream)) return submit_to_host(call, stream, std::move(work));
   if (team == ACLSHMEM_TEAM_INVALID) return;
   Team& found = need_team(call, team);
   call_on_device(call, stream, [call, &found] { require(call, barrier(call, found)); });
 }
+MEMSPAN_CATCH_AND_END(call)
 
 }  // namespace
 
@@ -250,15 +251,15 @@ using namespace memspan::capi;
 
 MEMSPAN_EXPORT void aclshmemx_putmem_on_stream(void* dst, void* src, size_t elem_size, int32_t pe,
                                                aclrtStream stream) try {
-  require_started(__func__);
-  if (is_of_device(stream)) return put_on_device(__func__, stream, dst, src, elem_size, pe);
+  if (is_of_device(__func__, stream))
+    return put_on_device(__func__, stream, dst, src, elem_size, pe);
   submit_to_host(__func__, stream, [=] { aclshmem_putmem(dst, src, elem_size, pe); });
 }
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmemx_getmem_on_stream(void* dst, void* src, size_t elem_size, int32_t pe,
                                                aclrtStream stream) try {
-  require_started(__func__);
-  if (is_of_device(stream)) return get_on_device(__func__, stream, dst, src, elem_size, pe);
+  if (is_of_device(__func__, stream))
+    return get_on_device(__func__, stream, dst, src, elem_size, pe);
   submit_to_host(__func__, stream, [=] { aclshmem_getmem(dst, src, elem_size, pe); });
 }
 MEMSPAN_CATCH_AND_END(__func__)
@@ -268,8 +269,7 @@ MEMSPAN_EXPORT void aclshmemx_quiet_on_stream(aclrtStream stream) try {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (process_state.has_links) require(kCall, quiet_links(process_state.routes));
   };
-  require_started(kCall);
-  if (is_of_device(stream)) return call_on_device(kCall, stream, quiet);
+  if (is_of_device(kCall, stream)) return call_on_device(kCall, stream, quiet);
   submit_to_host(kCall, stream, quiet);
 }
 MEMSPAN_CATCH_AND_END(__func__)
@@ -279,8 +279,8 @@ MEMSPAN_EXPORT void aclshmemx_signal_op_on_stream(int32_t* sig_addr, int32_t sig
   constexpr const char* kCall = "aclshmemx_signal_op_on_stream";
   if (sig_op != ACLSHMEM_SIGNAL_SET && sig_op != ACLSHMEM_SIGNAL_ADD)
     end_for_bad_number(kCall, "sig_op", sig_op, ACLSHMEM_SIGNAL_SET, ACLSHMEM_SIGNAL_ADD);
-  require_started(kCall);
-  if (is_of_device(stream)) return signal_on_device(kCall, stream, sig_addr, signal, sig_op, pe);
+  if (is_of_device(kCall, stream))
+    return signal_on_device(kCall, stream, sig_addr, signal, sig_op, pe);
   submit_to_host(kCall, stream, [=] {
     if (sig_op == ACLSHMEM_SIGNAL_SET)
       change_atomic<AtomicKind::kSet>(kCall, sig_addr, signal, pe);
@@ -291,21 +291,18 @@ MEMSPAN_EXPORT void aclshmemx_signal_op_on_stream(int32_t* sig_addr, int32_t sig
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmemx_signal_wait_until_on_stream(int32_t* sig_addr, int cmp,
                                                           int32_t cmp_val, aclrtStream stream) try {
-  require_started(__func__);
-  if (is_of_device(stream)) return wait_on_device(__func__, stream, sig_addr, cmp, cmp_val);
+  if (is_of_device(__func__, stream))
+    return wait_on_device(__func__, stream, sig_addr, cmp, cmp_val);
   submit_to_host(__func__, stream, [=] { aclshmem_signal_wait_until(sig_addr, cmp, cmp_val); });
 }
 MEMSPAN_CATCH_AND_END(__func__)
 
-MEMSPAN_EXPORT void aclshmemx_barrier_on_stream(aclshmem_team_t team, aclrtStream stream) try {
+MEMSPAN_EXPORT void aclshmemx_barrier_on_stream(aclshmem_team_t team, aclrtStream stream) {
   submit_barrier(__func__, team, stream, [=] { aclshmem_barrier(team); });
 }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_EXPORT void aclshmemx_barrier_all_on_stream(aclrtStream stream) try {
+MEMSPAN_EXPORT void aclshmemx_barrier_all_on_stream(aclrtStream stream) {
   submit_barrier(__func__, ACLSHMEM_TEAM_WORLD, stream, [] { aclshmem_barrier_all(); });
 }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_EXPORT void aclshmemx_handle_wait(aclshmem_handle_t handle, aclrtStream stream) try {
+MEMSPAN_EXPORT void aclshmemx_handle_wait(aclshmem_handle_t handle, aclrtStream stream) {
   submit_barrier(__func__, handle.team_id, stream, [=] { aclshmem_barrier(handle.team_id); });
 }
-MEMSPAN_CATCH_AND_END(__func__)

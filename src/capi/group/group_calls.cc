@@ -217,7 +217,7 @@ MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_group_leave(memspan_group_t group) try {
   auto held = fork_aware_singleton<Groups>().use(group);
-  if (!held) return bad_handle("memspan_group_leave", group, "group");
+  if (!held) return bad_handle(__func__, group, "group");
   (*held)->group->leave();
   return SMEM_OK;
 }
@@ -231,7 +231,7 @@ MEMSPAN_EXPORT int32_t memspan_group_destroy(memspan_group_t group) try {
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_group_set_timeout(memspan_group_t group, uint32_t timeout_ms) {
-  return with_group("memspan_group_set_timeout", group, [&](Member& member) {
+  return with_group(__func__, group, [&](Member& member) {
     MEMSPAN_PASS(check_timeout(timeout_ms));
     member.group->set_limit(std::chrono::milliseconds(timeout_ms));
     return Status::ok();
@@ -253,8 +253,7 @@ MEMSPAN_CATCH(-1)
 // ---- collectives
 
 MEMSPAN_EXPORT int32_t memspan_group_arrive(memspan_group_t group) {
-  return with_group("memspan_group_arrive", group,
-                    [](Member& member) { return member.group->arrive(); });
+  return with_group(__func__, group, [](Member& member) { return member.group->arrive(); });
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_wait_for_arrivals(memspan_group_t group,
@@ -267,7 +266,7 @@ MEMSPAN_EXPORT int32_t memspan_group_wait_for_arrivals(memspan_group_t group,
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_barrier(memspan_group_t group) {
-  return with_group("memspan_group_barrier", group, [](Member& member) {
+  return with_group(__func__, group, [](Member& member) {
     RecordedCall recorded(CallKind::kCollective, "memspan_group_barrier", kNobodyNamed, 0);
     return recorded.ends(pgas::group_barrier(*member.group));
   });
@@ -275,7 +274,7 @@ MEMSPAN_EXPORT int32_t memspan_group_barrier(memspan_group_t group) {
 
 MEMSPAN_EXPORT int32_t memspan_group_broadcast(memspan_group_t group, void* values, size_t bytes,
                                                int root) {
-  return with_group("memspan_group_broadcast", group, [&](Member& member) -> Status {
+  return with_group(__func__, group, [&](Member& member) -> Status {
     MEMSPAN_PASS(check_memory(values, bytes, "values"));
     RecordedCall recorded(CallKind::kCollective, "memspan_group_broadcast", kNobodyNamed, bytes);
     return recorded.ends(pgas::group_broadcast(*member.group, values, bytes, root));
@@ -285,7 +284,7 @@ MEMSPAN_EXPORT int32_t memspan_group_broadcast(memspan_group_t group, void* valu
 MEMSPAN_EXPORT int32_t memspan_group_all_reduce(memspan_group_t group, void* result,
                                                 const void* values, size_t count,
                                                 memspan_type_t type, memspan_op_t op) {
-  return with_group("memspan_group_all_reduce", group, [&](Member& member) -> Status {
+  return with_group(__func__, group, [&](Member& member) -> Status {
     MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, check_elements(count, type, op),
                        "all_reduce");
     MEMSPAN_PASS(check_memory(result, count, "result"));
@@ -299,7 +298,7 @@ MEMSPAN_EXPORT int32_t memspan_group_all_reduce(memspan_group_t group, void* res
 MEMSPAN_EXPORT int32_t memspan_group_reduce(memspan_group_t group, void* result, const void* values,
                                             size_t count, memspan_type_t type, memspan_op_t op,
                                             int root) {
-  return with_group("memspan_group_reduce", group, [&](Member& member) -> Status {
+  return with_group(__func__, group, [&](Member& member) -> Status {
     MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, check_elements(count, type, op), "reduce");
     if (member.group->rank() == root) MEMSPAN_PASS(check_memory(result, count, "result"));
     MEMSPAN_PASS(check_memory(values, count, "values"));
@@ -312,7 +311,7 @@ MEMSPAN_EXPORT int32_t memspan_group_reduce(memspan_group_t group, void* result,
 MEMSPAN_EXPORT int32_t memspan_group_reduce_scatter(memspan_group_t group, void* result,
                                                     const void* const values[], size_t count,
                                                     memspan_type_t type, memspan_op_t op) {
-  return with_group("memspan_group_reduce_scatter", group, [&](Member& member) -> Status {
+  return with_group(__func__, group, [&](Member& member) -> Status {
     MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, check_elements(count, type, op),
                        "reduce_scatter");
     MEMSPAN_PASS(check_memory(result, count, "result"));
@@ -326,7 +325,7 @@ MEMSPAN_EXPORT int32_t memspan_group_reduce_scatter(memspan_group_t group, void*
 
 MEMSPAN_EXPORT int32_t memspan_group_all_gather(memspan_group_t group, void* const results[],
                                                 const void* values, size_t bytes) {
-  return with_group("memspan_group_all_gather", group, [&](Member& member) -> Status {
+  return with_group(__func__, group, [&](Member& member) -> Status {
     MEMSPAN_PASS(check_list(member.group->size(), results, bytes, "results"));
     MEMSPAN_PASS(check_memory(values, bytes, "values"));
     RecordedCall recorded(CallKind::kCollective, "memspan_group_all_gather", kNobodyNamed, bytes);
@@ -336,7 +335,7 @@ MEMSPAN_EXPORT int32_t memspan_group_all_gather(memspan_group_t group, void* con
 
 MEMSPAN_EXPORT int32_t memspan_group_gather(memspan_group_t group, void* const results[],
                                             const void* values, size_t bytes, int root) {
-  return with_group("memspan_group_gather", group, [&](Member& member) -> Status {
+  return with_group(__func__, group, [&](Member& member) -> Status {
     if (member.group->rank() == root)
       MEMSPAN_PASS(check_list(member.group->size(), results, bytes, "results"));
     MEMSPAN_PASS(check_memory(values, bytes, "values"));
@@ -347,7 +346,7 @@ MEMSPAN_EXPORT int32_t memspan_group_gather(memspan_group_t group, void* const r
 
 MEMSPAN_EXPORT int32_t memspan_group_scatter(memspan_group_t group, void* result,
                                              const void* const values[], size_t bytes, int root) {
-  return with_group("memspan_group_scatter", group, [&](Member& member) -> Status {
+  return with_group(__func__, group, [&](Member& member) -> Status {
     if (member.group->rank() == root)
       MEMSPAN_PASS(check_list(member.group->size(), values, bytes, "values"));
     MEMSPAN_PASS(check_memory(result, bytes, "result"));
@@ -360,7 +359,7 @@ MEMSPAN_EXPORT int32_t memspan_group_all_to_all(memspan_group_t group, void* con
                                                 const size_t result_bytes[],
                                                 const void* const values[],
                                                 const size_t value_bytes[]) {
-  return with_group("memspan_group_all_to_all", group, [&](Member& member) -> Status {
+  return with_group(__func__, group, [&](Member& member) -> Status {
     MEMSPAN_PASS(
         check_list(member.group->size(), results, result_bytes, "results", "result_bytes"));
     MEMSPAN_PASS(check_list(member.group->size(), values, value_bytes, "values", "value_bytes"));
@@ -385,14 +384,13 @@ MEMSPAN_EXPORT int32_t memspan_group_send(memspan_group_t group, int member, int
                                           memspan_group_request_t* request) {
   // Only read.
   auto* memory = static_cast<std::byte*>(const_cast<void*>(values));
-  return post("memspan_group_send", group, {Message::Kind::kSend, member, tag, memory, bytes},
-              request);
+  return post(__func__, group, {Message::Kind::kSend, member, tag, memory, bytes}, request);
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_receive(memspan_group_t group, int member, int64_t tag,
                                              void* result, size_t bytes,
                                              memspan_group_request_t* request) {
-  return post("memspan_group_receive", group,
+  return post(__func__, group,
               {Message::Kind::kReceive, member, tag, static_cast<std::byte*>(result), bytes},
               request);
 }
@@ -413,14 +411,14 @@ MEMSPAN_EXPORT int32_t memspan_group_wait(memspan_group_request_t request, uint3
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_sender(memspan_group_request_t request) {
-  return with_message("memspan_group_sender", request, [](Member& member, const auto& message) {
+  return with_message(__func__, request, [](Member& member, const auto& message) {
     return member.messages.sender_of(message);
   });
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_request_free(memspan_group_request_t request) try {
   const auto held = fork_aware_singleton<MessageTable>().remove(request);
-  if (held == nullptr) return bad_handle("memspan_group_request_free", request, "request");
+  if (held == nullptr) return bad_handle(__func__, request, "request");
   if (const auto member = held->member.lock()) member->messages.forget(held->message);
   return SMEM_OK;
 }
@@ -438,13 +436,12 @@ MEMSPAN_CATCH(nullptr)
 
 MEMSPAN_EXPORT int32_t memspan_shareable_destroy(void* memory) try {
   if (fork_aware_singleton<pgas::SharedPages>().destroy(memory)) return SMEM_OK;
-  return smem_result("memspan_shareable_destroy",
-                     invalid("the address was not returned by memspan_shareable_create"));
+  return smem_result(__func__, invalid("the address was not returned by memspan_shareable_create"));
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_group_map(memspan_group_t group, void* mine, void* mapped[]) {
-  return with_group("memspan_group_map", group, [&](Member& member) -> Status {
+  return with_group(__func__, group, [&](Member& member) -> Status {
     if (mapped == nullptr) return null_argument("mapped");
     return member.mapped.map(*member.group, fork_aware_singleton<pgas::SharedPages>().find(mine),
                              mine, mapped);
