@@ -10,6 +10,17 @@
 
 namespace memspan::capi {
 
+// What a caller did wrong.
+inline Status invalid(std::string message) {
+  return {Code::kInvalidArgument, std::move(message)};
+}
+
+template <typename Value, typename... Values>
+Status invalid(fmt::format_string<const Value&, const Values&...> text, const Value& value,
+               const Values&... values) {
+  return invalid(fmt::format(text, value, values...));
+}
+
 // The code of a failure in MemFabric's API (SMEM_...), and the reason with which it ends the
 // process (MEMSPAN_END_...).
 std::int32_t smem_code(const Status& status);

@@ -41,10 +41,8 @@ Result<Membership> join_by_attributes(const shmem_init_attr_t& attributes,
     MEMSPAN_TRY_ASSIGN(auto launch, Launch::from_environment(), "asking the launcher");
     if (launch.has_value() &&
         (launch->rank != attributes.my_rank || launch->size != attributes.n_ranks))
-      return Status(
-          Code::kInvalidArgument,
-          fmt::format("the attributes say rank {} of {}, the launcher says rank {} of {}",
-                      attributes.my_rank, attributes.n_ranks, launch->rank, launch->size));
+      return invalid("the attributes say rank {} of {}, the launcher says rank {} of {}",
+                     attributes.my_rank, attributes.n_ranks, launch->rank, launch->size);
     if (launch.has_value()) return join_launched(*launch);
   }
   if (attributes.n_ranks == 1) return join_single();
@@ -208,8 +206,7 @@ int start_by_id(const char* call, const shmem_init_attr_t& attributes, const Uni
   // Before the id is read, which takes the store away.
   if (int failure = check_attributes(call, attributes); failure != 0) return failure;
   if (!is_unique_id(uid))
-    return shmem_result(
-        call, Status(Code::kInvalidArgument, "the unique id was not made by shmem_get_uniqueid()"));
+    return shmem_result(call, invalid("the unique id was not made by shmem_get_uniqueid()"));
   return start_by_attributes(call, attributes, take_unique_id(text_in(uid.internal)));
 }
 

@@ -24,8 +24,7 @@ Status finish_streams() {
   finish_default_stream();
   for (const void* handle : streams().handles())
     if (auto used = streams().use(handle)) {
-      if (used->is_own_work())
-        return {Code::kInvalidArgument, "work of a stream cannot choose an instance"};
+      if (used->is_own_work()) return invalid("work of a stream cannot choose an instance");
       Event behind_all;
       MEMSPAN_PASS(behind_all.record(*used));
       MEMSPAN_PASS(behind_all.synchronize(deadline));
@@ -41,8 +40,7 @@ Result<PortRange> parse_range(std::string_view text) {
   constexpr std::int64_t kMostPort = 65535;
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos)
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} is \"{}\", allowed are two ports, FIRST:LAST", kRange, text));
+    return invalid("{} is \"{}\", allowed are two ports, FIRST:LAST", kRange, text);
   PortRange range;
   MEMSPAN_TRY_ASSIGN(range.first, parse_integer(kRange, text.substr(0, colon), 1, kMostPort),
                      "reading the first port");

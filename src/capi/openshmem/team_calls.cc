@@ -130,9 +130,7 @@ try {
   *yaxis_team = SHMEM_TEAM_INVALID;
   Team* parent = team_or_null(kCall, parent_team);
   if (parent == nullptr) return 1;
-  if (xrange < 1)
-    return failed(kCall, Status(Code::kInvalidArgument, "xrange is " + std::to_string(xrange) +
-                                                            ", allowed are 1 and more"));
+  if (xrange < 1) return failed(kCall, invalid("xrange is {}, allowed are 1 and more", xrange));
   xrange = std::min(xrange, parent->size());
   int rows = (parent->size() + xrange - 1) / xrange;
   int result =

@@ -2,7 +2,6 @@
 // How a function of the MemFabric face is defined, and what it returns.
 #pragma once
 
-#include <fmt/format.h>
 #include <smem/host/smem.h>
 
 #include <cstring>
@@ -18,15 +17,6 @@
 
 namespace memspan::capi {
 
-inline Status invalid(std::string message) {
-  return {Code::kInvalidArgument, std::move(message)};
-}
-
-template <typename Value, typename... Values>
-Status invalid(fmt::format_string<const Value&, const Values&...> text, const Value& value,
-               const Values&... values) {
-  return invalid(fmt::format(text, value, values...));
-}
 inline Status null_argument(const char* name) {
   return invalid(std::string("invalid param, ") + name + " is NULL");
 }
