@@ -135,14 +135,10 @@ MEMSPAN_EXPORT int aclshmemx_early_team_get_config(shmem_team_t team, shmem_team
 MEMSPAN_EXPORT void aclshmem_team_destroy(shmem_team_t team) try {
   constexpr const char* kCall = "shmem_team_destroy";
   Team* found = capi::find_team(team);
-  if (found == nullptr) {
-    bad_team(kCall, team);
-    return;
-  }
-  if (team == SHMEM_TEAM_WORLD) {
-    shmem_failure(kCall, SHMEM_INVALID_PARAM, "the team of all is not one to destroy");
-    return;
-  }
+  if (found == nullptr) return static_cast<void>(bad_team(kCall, team));
+  if (team == SHMEM_TEAM_WORLD)
+    return static_cast<void>(
+        shmem_failure(kCall, SHMEM_INVALID_PARAM, "the team of all is not one to destroy"));
   auto number = static_cast<std::uint64_t>(team);
   // The OpenSHMEM API may have made contexts of it.
   process_state.contexts->remove_if([found](const Context& c) { return c.team == found; });

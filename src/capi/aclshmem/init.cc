@@ -174,9 +174,10 @@ StorePlace take_unique_id(std::string_view text) {
   return store;
 }
 
-int null_argument(const char* call, const char* argument) {
+int null_failure(const char* call, const char* argument) try {
   return shmem_failure(call, SHMEM_INVALID_PARAM, std::string(argument) + " is NULL");
 }
+MEMSPAN_CATCH_IN(call, SHMEM_MALLOC_FAILED)
 
 template <std::size_t kMost>
 std::string_view text_in(const char (&text)[kMost]) {
@@ -251,8 +252,7 @@ int start_as_said(const char* call, aclshmemx_bootstrap_t how, const shmem_init_
         return start_by_id(call, attributes, *uid);
       return start_by_attributes(call, attributes, place());
     case ACLSHMEMX_INIT_WITH_UNIQUEID:
-      return uid == nullptr ? null_argument(call, "comm_args")
-                            : start_by_id(call, attributes, *uid);
+      return uid == nullptr ? null_failure(call, "comm_args") : start_by_id(call, attributes, *uid);
     case ACLSHMEMX_INIT_WITH_MPI:
       return start_by_mpi(call, attributes, arguments);
     default:
@@ -265,11 +265,12 @@ int start_as_said(const char* call, aclshmemx_bootstrap_t how, const shmem_init_
 
 constexpr std::uint32_t kLeastStaging = 128;
 
-int check_staging(const char* call, std::uint32_t bytes) {
+int check_staging(const char* call, std::uint32_t bytes) try {
   if (bytes >= kLeastStaging) return 0;
   return shmem_failure(call, SHMEM_INVALID_VALUE, "ub_size is {}, allowed are {} bytes and more",
                        bytes, kLeastStaging);
 }
+MEMSPAN_CATCH_IN(call, SHMEM_MALLOC_FAILED)
 
 }  // namespace
 }  // namespace memspan::capi
@@ -279,7 +280,7 @@ using namespace memspan::capi;
 
 MEMSPAN_EXPORT int shmem_set_attr(int my_rank, int n_ranks, uint64_t local_mem_size,
                                   const char* ip_port, shmem_init_attr_t** attributes) try {
-  if (attributes == nullptr) return null_argument(__func__, "attributes");
+  if (attributes == nullptr) return null_failure(__func__, "attributes");
   *attributes = nullptr;
   shmem_init_attr_t made{};
   made.my_rank = my_rank;
@@ -303,25 +304,23 @@ MEMSPAN_EXPORT int shmem_set_attr(int my_rank, int n_ranks, uint64_t local_mem_s
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int shmem_set_data_op_engine_type(shmem_init_attr_t* attributes,
-                                                 data_op_engine_type_t value) try {
-  if (attributes == nullptr) return null_argument(__func__, "attributes");
+                                                 data_op_engine_type_t value) {
+  if (attributes == nullptr) return null_failure(__func__, "attributes");
   // By bytes: C++ knows fewer values of the enumeration than C, and checks come with the use.
   std::memcpy(&attributes->option_attr.data_op_engine_type, &value, sizeof value);
   return 0;
 }
-MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int shmem_set_timeout(shmem_init_attr_t* attributes, uint32_t value) try {
-  if (attributes == nullptr) return null_argument(__func__, "attributes");
+MEMSPAN_EXPORT int shmem_set_timeout(shmem_init_attr_t* attributes, uint32_t value) {
+  if (attributes == nullptr) return null_failure(__func__, "attributes");
   attributes->option_attr.shm_init_timeout = value;
   attributes->option_attr.shm_create_timeout = value;
   attributes->option_attr.control_operation_timeout = value;
   return 0;
 }
-MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int shmem_init_attr(shmem_init_attr_t* attributes) try {
-  if (attributes == nullptr) return null_argument(__func__, "attributes");
+  if (attributes == nullptr) return null_failure(__func__, "attributes");
   return start_by_attributes(__func__, *attributes,
                              StorePlace{.url = std::string(text_in(attributes->ip_port))});
 }
@@ -329,7 +328,7 @@ MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int aclshmemx_init_attr(aclshmemx_bootstrap_t bootstrap_flags,
                                        aclshmemx_init_attr_t* attributes) try {
-  if (attributes == nullptr) return null_argument(__func__, "attributes");
+  if (attributes == nullptr) return null_failure(__func__, "attributes");
   shmem_init_attr_t early = early_form(*attributes);
   // Earlier attributes end before it: a number out of range does not request an instance.
   const std::uint64_t wish = attributes->instance_id;
@@ -348,13 +347,13 @@ MEMSPAN_EXPORT int aclshmemx_init_attr(aclshmemx_bootstrap_t bootstrap_flags,
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int shmem_get_uniqueid(shmem_uniqueid_t* uid) try {
-  if (uid == nullptr) return null_argument(__func__, "uid");
+  if (uid == nullptr) return null_failure(__func__, "uid");
   return shmem_result(__func__, make_unique_id(uid));
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int aclshmemx_get_uniqueid(aclshmemx_uniqueid_t* uid) try {
-  if (uid == nullptr) return null_argument(__func__, "uid");
+  if (uid == nullptr) return null_failure(__func__, "uid");
   return shmem_result(__func__, make_unique_id(uid));
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
@@ -362,8 +361,8 @@ MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int shmem_set_attr_uniqueid_args(int rank_id, int nranks,
                                                 const shmem_uniqueid_t* uid,
                                                 shmem_init_attr_t* attr) try {
-  if (uid == nullptr) return null_argument(__func__, "uid");
-  if (attr == nullptr) return null_argument(__func__, "attr");
+  if (uid == nullptr) return null_failure(__func__, "uid");
+  if (attr == nullptr) return null_failure(__func__, "attr");
   shmem_init_attr_t filled = *attr;
   filled.my_rank = rank_id;
   filled.n_ranks = nranks;
@@ -376,8 +375,8 @@ MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int aclshmemx_set_attr_uniqueid_args(int my_pe, int n_pes, int64_t local_mem_size,
                                                     aclshmemx_uniqueid_t* uid,
                                                     aclshmemx_init_attr_t* aclshmem_attr) try {
-  if (uid == nullptr) return null_argument(__func__, "uid");
-  if (aclshmem_attr == nullptr) return null_argument(__func__, "aclshmem_attr");
+  if (uid == nullptr) return null_failure(__func__, "uid");
+  if (aclshmem_attr == nullptr) return null_failure(__func__, "aclshmem_attr");
   if (local_mem_size < 0)
     return shmem_failure(__func__, SHMEM_INVALID_VALUE,
                          "local_mem_size is {}, allowed is 1 byte and more", local_mem_size);
@@ -479,14 +478,12 @@ MEMSPAN_EXPORT int aclshmemx_set_mte_config(uint64_t, uint32_t, uint32_t) {
 }
 MEMSPAN_EXPORT int aclshmemx_set_sdma_config(uint64_t, uint32_t, uint32_t)
     __attribute__((alias("aclshmemx_set_mte_config")));
-MEMSPAN_EXPORT int aclshmemx_set_rdma_config(uint64_t, uint32_t ub_size, uint32_t) try {
-  return check_staging("aclshmemx_set_rdma_config", ub_size);
+MEMSPAN_EXPORT int aclshmemx_set_rdma_config(uint64_t, uint32_t ub_size, uint32_t) {
+  return check_staging(__func__, ub_size);
 }
-MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
-MEMSPAN_EXPORT int aclshmemx_set_udma_config(uint64_t, uint32_t ub_size, uint32_t) try {
-  return check_staging("aclshmemx_set_udma_config", ub_size);
+MEMSPAN_EXPORT int aclshmemx_set_udma_config(uint64_t, uint32_t ub_size, uint32_t) {
+  return check_staging(__func__, ub_size);
 }
-MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int shmem_mte_set_ub_params(uint64_t, uint32_t, uint32_t)
     __attribute__((alias("aclshmemx_set_mte_config")));
 MEMSPAN_EXPORT uint64_t util_get_ffts_config(void) {

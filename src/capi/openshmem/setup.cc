@@ -110,10 +110,7 @@ MEMSPAN_PROFILED(void, finalize, (void)) try {
     return;
   }
   require_started("shmem_finalize");
-  Status status = stop("shmem_finalize");
-  if (status.is_ok()) return;
-  fail("shmem_finalize", status);
-  abandon();
+  if (!require("shmem_finalize", stop("shmem_finalize"))) abandon();
 }
 MEMSPAN_CATCH_AND_END(__func__)
 
