@@ -10,7 +10,7 @@
 
 namespace memspan::capi {
 
-// What a caller did wrong.
+// A caller's mistake.
 inline Status invalid(std::string message) {
   return {Code::kInvalidArgument, std::move(message)};
 }

@@ -170,8 +170,8 @@ class HandleTable {
   }
 
  private:
-  // A chunk is made when its first slot is needed, in their order, so that a table for many costs
-  // nothing while there are few.
+  // Chunks are made in their order, each when its first slot is needed. So a table for many handles
+  // costs next to nothing while there are few.
   static constexpr std::uint32_t kChunkSlots = kSlots < 256 ? kSlots : 256;
   using Chunk = std::array<Slot, kChunkSlots>;
 

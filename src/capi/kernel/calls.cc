@@ -46,7 +46,7 @@ void change(const char* call, int width, void* word, std::uint64_t operand, int 
                       pe);
 }
 
-// By AtomicKind. A set that fetches is a swap; an empty place has no such change.
+// By AtomicKind. A set that fetches is a swap. Null: not supported.
 using enum AtomicKind;
 constexpr const char* kAtomicCall = "a kernel's atomic";
 constexpr std::array<decltype(&apply<kFetch>), 8> kFetches{

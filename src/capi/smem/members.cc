@@ -130,8 +130,8 @@ Result<std::string> read_path(const char* field, const char (&text)[SMEM_TLS_PAT
   return std::string(text);
 }
 
-// By the function that a library exports. It ends what it writes with a zero, and does not say how
-// long that is.
+// Calls the function that a library exports. The function ends its result with a zero, and does not
+// return the length.
 DecryptPassword decryption_by(const std::string& path) {
   return [path](std::string_view cipher) -> Result<std::string> {
     // Kept loaded: the function may have registered something.
