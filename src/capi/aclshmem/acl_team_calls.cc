@@ -2,11 +2,12 @@
 // Teams of the CANN SHMEM API: 0 is all, other numbers are those of process_state.teams.
 
 #include "capi/aclshmem/export.h"
-#include "capi/aclshmem/teams.h"
 #include "capi/collective_calls.h"
 #include "capi/errors.h"
 #include "capi/failures.h"
 #include "capi/kernel/device_job.h"
+#include "capi/process_state.h"
+#include "capi/smem/stream_table.h"
 
 namespace memspan::capi {
 

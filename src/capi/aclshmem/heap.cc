@@ -9,9 +9,9 @@
 
 #include "capi/access.h"
 #include "capi/aclshmem/export.h"
-#include "capi/aclshmem/teams.h"
 #include "capi/errors.h"
 #include "capi/kernel/device_job.h"
+#include "capi/smem/stream_table.h"
 #include "core/cpu.h"
 #include "pgas/collective/collective.h"
 #include "pgas/symmetric_memory.h"

@@ -6,8 +6,8 @@
 
 #include <cstring>
 
-#include "capi/aclshmem/teams.h"
 #include "capi/errors.h"
+#include "capi/process_state.h"
 #include "capi/smem/stream_table.h"
 #include "core/environment.h"
 

@@ -4,11 +4,11 @@
 #include <memspan/kernel_calls.h>
 
 #include "capi/aclshmem/export.h"
-#include "capi/aclshmem/teams.h"
 #include "capi/collective_calls.h"
 #include "capi/fast_atomic.h"
 #include "capi/fast_rma.h"
 #include "capi/kernel/device_job.h"
+#include "capi/smem/stream_table.h"
 #include "capi/wait_sets.h"
 #include "core/lifetime.h"
 #include "device/host/grid.h"

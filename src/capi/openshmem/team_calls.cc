@@ -4,7 +4,6 @@
 #include <openshmem/shmemx.h>
 
 #include "capi/access.h"
-#include "capi/aclshmem/teams.h"
 #include "capi/errors.h"
 #include "capi/openshmem/handles.h"
 #include "capi/openshmem/profiling_alias.h"
