@@ -46,25 +46,20 @@ bool is_kind(const char* call, aclshmem_mem_type_t kind) {
   return false;
 }
 
-Result<void*> take(const char* call, std::size_t bytes, std::size_t alignment,
-                   aclshmem_mem_type_t kind) {
-  Team& team = *process_state.world_team;
-  if (!is_device_kind(kind)) return pgas::allocate(team, call, bytes, alignment);
-  const bool is_first = process_state.world->device_heap() == nullptr;
-  auto taken = pgas::allocate_on_device(team, call, bytes, alignment);
-  if (is_first && process_state.world->device_heap() != nullptr) show_device_heap();
-  return taken;
-}
-
 void* allocate(const char* call, std::size_t bytes, std::size_t alignment,
                aclshmem_mem_type_t kind) try {
   if (!is_kind(call, kind) || !is_ready(call)) return nullptr;
+  Team& team = *process_state.world_team;
   if (bytes == 0) {
     // No bytes are a barrier all the same.
-    shmem_result(call, pgas::sync(*process_state.world_team, call));
+    shmem_result(call, pgas::sync(team, call));
     return nullptr;
   }
-  auto result = take(call, bytes, alignment, kind);
+  const bool is_device = is_device_kind(kind);
+  const bool is_first = process_state.world->device_heap() == nullptr;
+  auto result = is_device ? pgas::allocate_on_device(team, call, bytes, alignment)
+                          : pgas::allocate(team, call, bytes, alignment);
+  if (is_device && is_first && process_state.world->device_heap() != nullptr) show_device_heap();
   if (result.is_ok()) return result.value();
   shmem_result(call, result.status());
   return nullptr;
