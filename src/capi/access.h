@@ -37,6 +37,16 @@ inline void require_not_null(const char* call, const char* argument, const void*
     end_for_null(call, argument, address);
 }
 
+template <typename T>
+bool is_aligned(const T* word) {
+  return reinterpret_cast<std::uintptr_t>(word) % sizeof(T) == 0;
+}
+template <typename T>
+void require_aligned(const char* call, const char* argument, const T* word) {
+  if (!is_aligned(word)) [[unlikely]]
+    end_for_misaligned_word(call, argument, word, sizeof(T));
+}
+
 // The way to `pe`'s copy of [address, address + bytes), bytes > 0.
 inline const Route& reach(const char* call, const char* argument, const void* address,
                           std::size_t bytes, int pe) {
@@ -71,8 +81,7 @@ inline void* host_address(void* address, int pe) {
 template <typename T>
 const Route& reach_word(const char* call, const char* argument, const T* word, int pe) {
   const Route& route = reach(call, argument, word, sizeof(T), pe);
-  if (reinterpret_cast<std::uintptr_t>(word) % sizeof(T) != 0) [[unlikely]]
-    end_for_misaligned_word(call, argument, word, sizeof(T));
+  require_aligned(call, argument, word);
   return route;
 }
 
@@ -92,8 +101,7 @@ inline void require_host_memory(const char* call, const char* argument, const vo
 template <typename T>
 void require_host_word(const char* call, const char* argument, const T* word) {
   require_host_memory(call, argument, word, sizeof(T));
-  if (reinterpret_cast<std::uintptr_t>(word) % sizeof(T) != 0) [[unlikely]]
-    end_for_misaligned_word(call, argument, word, sizeof(T));
+  require_aligned(call, argument, word);
 }
 
 // Whether a word of this process is memory of a device, which is only copied; ends the process when
@@ -104,8 +112,7 @@ bool is_device_word(const char* call, const char* argument, const T* word) {
   bool is_device = false;
   if (!routes.heap.contains(word, sizeof(T)) || routes.peers == 0) [[unlikely]]
     is_device = is_on_device(call, argument, word, sizeof(T));
-  if (reinterpret_cast<std::uintptr_t>(word) % sizeof(T) != 0) [[unlikely]]
-    end_for_misaligned_word(call, argument, word, sizeof(T));
+  require_aligned(call, argument, word);
   return is_device;
 }
 

@@ -94,12 +94,6 @@ int end_reason(const Status& status) {
   return row_of(status.code()).end;
 }
 
-const char* smem_code_text(std::int32_t code) {
-  for (const auto& [known, text] : kSmemTexts)
-    if (known == code) return text;
-  return "unknown error";
-}
-
 // Pairs with the release of memspan_set_name_handler().
 const char* shown_name(const char* call) {
   const memspan_name_handler_t handler = name_handler.load(std::memory_order_acquire);
@@ -116,15 +110,6 @@ const char* last_error() try {
   return thread_object<LastError>().kept.c_str();
 } catch (const std::bad_alloc&) {
   return call_without_memory == nullptr ? "" : kNoMemoryMessage;
-}
-
-const char* take_last_error() try {
-  static_cast<void>(last_error());
-  auto& [kept, taken] = thread_object<LastError>();
-  taken = std::exchange(kept, {});
-  return call_without_memory == nullptr ? taken.c_str() : last_error();
-} catch (const std::bad_alloc&) {
-  return last_error();
 }
 
 void keep_out_of_memory(const char* call) noexcept {
@@ -169,5 +154,21 @@ MEMSPAN_EXPORT void memspan_set_name_handler(memspan_name_handler_t handler) {
 }
 
 MEMSPAN_EXPORT const char* memspan_last_error(void) {
+  return last_error();
+}
+
+MEMSPAN_EXPORT const char* smem_get_error_string(int32_t code) {
+  for (const auto& [known, text] : kSmemTexts)
+    if (known == code) return text;
+  return "unknown error";
+}
+
+MEMSPAN_EXPORT const char* smem_get_and_clear_last_err_msg(void) try {
+  keep_smem_code(SMEM_OK);
+  static_cast<void>(last_error());
+  auto& [kept, taken] = memspan::thread_object<LastError>();
+  taken = std::exchange(kept, {});
+  return call_without_memory == nullptr ? taken.c_str() : last_error();
+} catch (const std::bad_alloc&) {
   return last_error();
 }

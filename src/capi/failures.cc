@@ -44,11 +44,11 @@ std::array<memspan_end_handler_t, 2> end_handlers() {
   return {thread_end_handler, end_handler.load(std::memory_order_acquire)};
 }
 
-template <typename... Values>
+template <Code code = Code::kInvalidArgument, typename... Values>
 [[noreturn]] void end_with(const char* call, fmt::format_string<const Values&...> text,
                            const Values&... values) try {
   require_started(call);
-  end_process(call, Status(Code::kInvalidArgument, fmt::format(text, values...)));
+  end_process(call, Status(code, fmt::format(text, values...)));
 }
 MEMSPAN_CATCH_AND_END(call)
 
@@ -201,14 +201,13 @@ void end_for_misaligned_word(const char* call, const char* argument, const void*
   end_with(call, "{} is {}, not a multiple of the word's {} bytes", argument, address, bytes);
 }
 
-void end_for_device_memory(const char* call, const char* argument, const void* address) try {
-  end_process(call,
-              Status(Code::kNotSupported,
-                     fmt::format("{} is {}, memory of a device (DEVICE_SIDE), and the host "
-                                 "cannot do this there; it needs memory of the host (HOST_SIDE)",
-                                 argument, address)));
+void end_for_device_memory(const char* call, const char* argument, const void* address) {
+  end_with<Code::kNotSupported>(
+      call,
+      "{} is {}, memory of a device (DEVICE_SIDE), and the host cannot do "
+      "this there; it needs memory of the host (HOST_SIDE)",
+      argument, address);
 }
-MEMSPAN_CATCH_AND_END(call)
 
 void end_for_bad_number(const char* call, const char* argument, long value, long least, long most) {
   end_with(call, "{} is {}, allowed are {} to {}", argument, value, least, most);

@@ -44,11 +44,6 @@ inline bool require(const char* call, const Status& status) {
   return false;
 }
 
-// The result of a collective that can report: 0 when ok, 1 after the error handler ran.
-inline int outcome(const char* call, const Status& status) {
-  return require(call, status) ? 0 : 1;
-}
-
 // Says why RouteTable::find() failed: before init, peer out of range, or address not symmetric.
 [[noreturn, gnu::cold]] void end_for_bad_access(const char* call, const char* argument,
                                                 const void* address, std::size_t bytes, int pe);

@@ -18,7 +18,7 @@ namespace memspan::capi {
 template <typename T>
 inline const Route* find_word(const T* word, int pe) {
   const Route* route = process_state.routes.find_mapped<sizeof(T)>(word, pe);
-  return reinterpret_cast<std::uintptr_t>(word) % sizeof(T) == 0 ? route : nullptr;
+  return is_aligned(word) ? route : nullptr;
 }
 
 // Handles calls that miss the inline case: counts them (observe/counters.h) or takes the slow path.
@@ -27,7 +27,7 @@ template <AtomicKind kind, typename T>
                                      int pe, ContextNumber context) {
   if (only_counts()) [[likely]] {
     const Route* route = process_state.routes.find_mapped_recorded<sizeof(T)>(target, pe);
-    if (route != nullptr && reinterpret_cast<std::uintptr_t>(target) % sizeof(T) == 0) [[likely]] {
+    if (route != nullptr && is_aligned(target)) [[likely]] {
       T before;
       require(call,
               pgas::atomic<kind>(process_state.routes, *route, target, operand, compare, &before));

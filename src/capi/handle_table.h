@@ -36,6 +36,7 @@ enum class HandleKind : std::uint64_t {
 template <typename T, HandleKind kind, std::uint32_t kSlots = 4096>
 class HandleTable {
   static_assert(kSlots <= 1u << 16, "a handle has 16 bits for the slot");
+  static_assert(kSlots < 256 || kSlots % 256 == 0, "chunks are whole");
   static constexpr bool kIsNumber = kind == HandleKind::kNumber;
   static constexpr std::uint64_t kMostGenerations = kIsNumber ? 0x7fff : 0xffff'ffff;
   struct Slot {
@@ -78,14 +79,17 @@ class HandleTable {
   HandleTable() = default;
   HandleTable(const HandleTable&) = delete;
   HandleTable& operator=(const HandleTable&) = delete;
-  ~HandleTable() { clear(); }
+  ~HandleTable() {
+    clear();
+    for (auto& chunk : chunks_) delete chunk.load(std::memory_order_relaxed);
+  }
 
   // Null when the table is full.
   Handle add(std::unique_ptr<T> object) {
     const std::uint32_t begin = first_.load(std::memory_order_relaxed);
     for (std::uint32_t i = 0; i < kSlots; ++i) {
       const std::uint32_t index = begin + i < kSlots ? begin + i : begin + i - kSlots;
-      Slot& slot = slots_.make(index);
+      Slot& slot = make_slot(index);
       // The exchange pairs with remove(), whose slot this may be now; the load only saves it.
       if (slot.is_taken.load(std::memory_order_relaxed) ||
           slot.is_taken.exchange(true, std::memory_order_acquire))
@@ -143,7 +147,7 @@ class HandleTable {
   std::vector<Handle> handles() const {
     std::vector<Handle> all;
     for (std::uint32_t index = 0; index < kSlots; ++index) {
-      const Slot* slot = slots_.at(index);
+      const Slot* slot = slot_at(index);
       if (slot == nullptr) break;
       if (const auto handle = slot->handle.load(std::memory_order_acquire); handle != 0)
         all.push_back(as_handle(handle));
@@ -166,62 +170,39 @@ class HandleTable {
   }
 
  private:
-  // All at once.
-  struct WholeSlots {
-    mutable std::array<Slot, kSlots> slots;
-    Slot* at(std::uint32_t index) const { return &slots[index]; }
-    Slot& make(std::uint32_t index) { return slots[index]; }
-  };
-  // 256 at a time, in their order, so that a table for many costs nothing while there are few.
-  struct ChunkedSlots {
-    using Chunk = std::array<Slot, 256>;
-    std::array<std::atomic<Chunk*>, kSlots / 256> chunks{};
-    ChunkedSlots() = default;
-    ChunkedSlots(const ChunkedSlots&) = delete;
-    ChunkedSlots& operator=(const ChunkedSlots&) = delete;
-    ~ChunkedSlots() {
-      for (auto& chunk : chunks) delete chunk.load(std::memory_order_relaxed);
-    }
-    Slot* at(std::uint32_t index) const {
-      Chunk* chunk = chunks[index / 256].load(std::memory_order_acquire);  // pairs with make()
-      return chunk == nullptr ? nullptr : &(*chunk)[index % 256];
-    }
-    Slot& make(std::uint32_t index) {
-      auto& place = chunks[index / 256];
-      Chunk* there = place.load(std::memory_order_acquire);
-      if (there == nullptr) {
-        auto made = std::make_unique<Chunk>();
-        if (place.compare_exchange_strong(there, made.get(), std::memory_order_acq_rel))
-          there = made.release();
-      }
-      return (*there)[index % 256];
-    }
-  };
+  // Chunks are made in their order, each when its first slot is needed. So a table for many handles
+  // costs next to nothing while there are few.
+  static constexpr std::uint32_t kChunkSlots = kSlots < 256 ? kSlots : 256;
+  using Chunk = std::array<Slot, kChunkSlots>;
 
-  static Handle as_handle(std::uint64_t number) {
-    if constexpr (kIsNumber)
-      return number;
-    else
-      return reinterpret_cast<Handle>(number);
+  static Handle as_handle(std::uint64_t number) { return reinterpret_cast<Handle>(number); }
+  static std::uint64_t as_number(Given handle) { return reinterpret_cast<std::uint64_t>(handle); }
+
+  // Null when it was never made.
+  Slot* slot_at(std::uint32_t index) const {
+    // Pairs with make_slot().
+    Chunk* chunk = chunks_[index / kChunkSlots].load(std::memory_order_acquire);
+    return chunk == nullptr ? nullptr : &(*chunk)[index % kChunkSlots];
   }
-  static std::uint64_t as_number(Given handle) {
-    if constexpr (kIsNumber)
-      return handle;
-    else
-      return reinterpret_cast<std::uint64_t>(handle);
+  Slot& make_slot(std::uint32_t index) {
+    auto& place = chunks_[index / kChunkSlots];
+    Chunk* there = place.load(std::memory_order_acquire);
+    if (there == nullptr) {
+      auto made = std::make_unique<Chunk>();
+      if (place.compare_exchange_strong(there, made.get(), std::memory_order_acq_rel))
+        there = made.release();
+    }
+    return (*there)[index % kChunkSlots];
   }
   // Null when no handle can be this number.
   Slot* slot_of(std::uint64_t number) const {
-    if constexpr (kIsNumber) {
-      if (number == 0) return nullptr;  // which a free slot has
-    } else {
-      if (number >> 48 != static_cast<std::uint64_t>(kind)) return nullptr;
-    }
+    if (number == 0) return nullptr;  // which a free slot has
+    if (!kIsNumber && number >> 48 != static_cast<std::uint64_t>(kind)) return nullptr;
     if ((number & 0xffff) >= kSlots) return nullptr;
-    return slots_.at(static_cast<std::uint32_t>(number & 0xffff));
+    return slot_at(static_cast<std::uint32_t>(number & 0xffff));
   }
 
-  std::conditional_t<kIsNumber, ChunkedSlots, WholeSlots> slots_;
+  std::array<std::atomic<Chunk*>, kSlots / kChunkSlots> chunks_{};
   std::atomic<std::uint32_t> first_{0};  // where a free slot may be; none is before it, most times
 };
 

@@ -44,21 +44,19 @@ constinit Lifecycle lifecycle;
 // of each step. Logged at the level DEBUG; INFO has only the routes. Without DEBUG a start reads a
 // clock once.
 
-std::string describe_budget() {
-  const auto budget = measure_memory_budget();
-  if (!budget.is_ok()) return budget.status().message();
-  return fmt::format("{} may be taken ({})", format_size(budget->available), budget->source);
-}
-
 std::string describe_memory(const World& world) {
   const RouteTable& routes = world.routes();
+  const auto budget = measure_memory_budget();
   const bool is_at_allocation = world.commit_mode() == CommitMode::kAtAllocation;
   return fmt::format(
       "memory: a symmetric heap of {} at {:#x}, taken at {}; {} of global and static variables are "
       "symmetric; {}",
       format_size(routes.heap.bytes), routes.heap.base,
       is_at_allocation ? "allocation" : "the first use of each page",
-      format_size(routes.data.bytes), describe_budget());
+      format_size(routes.data.bytes),
+      budget.is_ok()
+          ? fmt::format("{} may be taken ({})", format_size(budget->available), budget->source)
+          : budget.status().message());
 }
 
 class StartStory {

@@ -63,6 +63,15 @@ struct ProcessState {
 // Hidden, because otherwise every access would use the global offset table.
 extern ProcessState process_state [[gnu::visibility("hidden")]];
 
+// Returns the team's number, 0 when there are too many. Also shows it to kernels on devices.
+TeamTable::Handle add_team(std::unique_ptr<Team> team);
+void remove_team(TeamTable::Handle number);
+// The team of a number of the CANN SHMEM API, which kernels use. Null when it names no team, or
+// before the start.
+Team* find_team(int team);
+// Ends the process then.
+Team& need_team(const char* call, int team);
+
 // Completes what the process has outstanding on links, kernels on devices included. Not for the
 // thread that does what those ask for.
 Status quiet_links(const RouteTable& routes);

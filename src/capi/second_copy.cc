@@ -18,10 +18,6 @@ const void* begin_of(const void* symbol) {
   return symbol != nullptr && ::dladdr(symbol, &info) != 0 ? info.dli_fbase : nullptr;
 }
 
-const void* own_begin() {
-  return begin_of(reinterpret_cast<const void*>(&own_begin));
-}
-
 // Collects what may be a copy, by its name.
 int collect(dl_phdr_info* object, std::size_t /*bytes*/, void* paths) {
   const std::string_view path = object->dlpi_name;
@@ -32,21 +28,21 @@ int collect(dl_phdr_info* object, std::size_t /*bytes*/, void* paths) {
   return 0;
 }
 
-bool is_other_copy(const std::string& path) {
+bool is_other_copy(const std::string& path, const void* own_begin) {
   void* const library = ::dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return false;
   const void* const begin = begin_of(::dlsym(library, "memspan_last_error"));
   ::dlclose(library);
-  return begin != nullptr && begin != own_begin();
+  return begin != nullptr && begin != own_begin;
 }
 
 [[gnu::constructor]] void report_second_copy() {
   std::vector<std::string> paths;
   ::dl_iterate_phdr(collect, &paths);
   Dl_info own{};
-  ::dladdr(reinterpret_cast<const void*>(&own_begin), &own);
+  ::dladdr(reinterpret_cast<const void*>(&collect), &own);
   for (const std::string& path : paths)
-    if (is_other_copy(path))
+    if (is_other_copy(path, own.dli_fbase))
       log_line(LogLevel::kWarn,
                fmt::format("this process loads memspan twice, from {} and {}: the two copies share "
                            "no job, pool or handle. Load only one of them",

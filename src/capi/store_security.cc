@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/store_security.h"
 
-#include <fmt/format.h>
-
+#include "capi/errors.h"
 #include "core/mutex.h"
 
 namespace memspan::capi {
@@ -28,10 +27,9 @@ constexpr std::size_t kMostPasswordBytes = 4096;
 
 Result<std::string_view> check(const GivenText& text) {
   if (text.length > kMostTextBytes)
-    return Status(Code::kInvalidArgument, fmt::format("{} has {} bytes, at most {} are allowed",
-                                                      text.name, text.length, kMostTextBytes));
-  if (text.bytes == nullptr)
-    return Status(Code::kInvalidArgument, std::string(text.name) + " is NULL");
+    return invalid("{} has {} bytes, at most {} are allowed", text.name, text.length,
+                   kMostTextBytes);
+  if (text.bytes == nullptr) return invalid("{} is NULL", text.name);
   return std::string_view(text.bytes, text.length);
 }
 
@@ -43,13 +41,10 @@ DecryptPassword decryption_by(DecryptHandler handler) {
     std::string plain(kMostPasswordBytes + 1, '\0');
     std::size_t length = kMostPasswordBytes;
     const int failure = handler(cipher.data(), cipher.size(), plain.data(), length);
-    if (failure != 0)
-      return Status(Code::kInvalidArgument,
-                    fmt::format("the decrypt handler returned {}", failure));
+    if (failure != 0) return invalid("the decrypt handler returned {}", failure);
     if (length == 0 || length > kMostPasswordBytes)
-      return Status(Code::kInvalidArgument,
-                    fmt::format("the decrypt handler gave {} bytes, allowed are 1 to {}", length,
-                                kMostPasswordBytes));
+      return invalid("the decrypt handler gave {} bytes, allowed are 1 to {}", length,
+                     kMostPasswordBytes);
     plain.resize(length);
     return plain;
   };
@@ -72,7 +67,7 @@ Status choose_tls(bool enable, const GivenText& tls_info) {
 
 Status give_tls_key(const GivenText& key, const GivenText& password, DecryptHandler decrypt) {
   MEMSPAN_TRY_ASSIGN(const std::string_view key_text, check(key), "taking a key");
-  if (key_text.empty()) return {Code::kInvalidArgument, std::string(key.name) + " is empty"};
+  if (key_text.empty()) return invalid("{} is empty", key.name);
   std::string_view password_text;
   if (password.bytes != nullptr || password.length > kMostTextBytes) {
     MEMSPAN_TRY_ASSIGN(password_text, check(password), "taking a key's password");

@@ -8,11 +8,44 @@
 #include "capi/access.h"
 #include "capi/polling.h"
 #include "node/wait.h"
-#include "pgas/compare.h"
 
 namespace memspan::capi {
 
-using pgas::Compare;
+// The numbers are those of SHMEM_CMP_EQ … SHMEM_CMP_LE.
+enum class Compare : int {
+  kEqual = 0,
+  kNotEqual = 1,
+  kGreater = 2,
+  kGreaterEqual = 3,
+  kLess = 4,
+  kLessEqual = 5
+};
+
+inline bool is_valid_compare(int number) {
+  return number >= 0 && number <= 5;
+}
+
+// Loads with acquire order: what was stored before the word is visible after a true result.
+template <typename T>
+bool holds(const T* word, Compare compare, T value) {
+  T now;
+  __atomic_load(word, &now, __ATOMIC_ACQUIRE);
+  switch (compare) {
+    case Compare::kEqual:
+      return now == value;
+    case Compare::kNotEqual:
+      return now != value;
+    case Compare::kGreater:
+      return now > value;
+    case Compare::kGreaterEqual:
+      return now >= value;
+    case Compare::kLess:
+      return now < value;
+    case Compare::kLessEqual:
+      return now <= value;
+  }
+  return false;
+}
 
 inline constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
@@ -39,7 +72,7 @@ struct WordSet {
     return false;
   }
   bool holds_at(std::size_t i) const {
-    return pgas::holds(&words[i], compare, static_cast<T>(values[i]));
+    return holds(&words[i], compare, static_cast<T>(values[i]));
   }
   bool holds_for_all() const {
     for (std::size_t i = 0; i < count; ++i)
@@ -73,7 +106,7 @@ inline std::size_t some_start(std::size_t count) {
 }
 
 inline Compare checked_compare(const char* call, int number) {
-  if (!pgas::is_valid_compare(number)) [[unlikely]]
+  if (!is_valid_compare(number)) [[unlikely]]
     end_for_bad_number(call, "cmp", number, 0, 5);
   return static_cast<Compare>(number);
 }
@@ -102,7 +135,7 @@ template <typename T>
   T seen{};
   wait_until(call, [&] {
     seen = copy_of_device_word(call, word);
-    return pgas::holds(&seen, compare, value);
+    return holds(&seen, compare, value);
   });
   return seen;
 }
@@ -113,7 +146,7 @@ void wait_one(const char* call, const T* word, int cmp, T value) {
   Compare compare = checked_compare(call, cmp);
   if (is_device) [[unlikely]]
     return static_cast<void>(wait_on_device(call, word, compare, value));
-  wait_until(call, [=] { return pgas::holds(word, compare, value); });
+  wait_until(call, [=] { return holds(word, compare, value); });
 }
 
 template <typename T>
@@ -122,9 +155,9 @@ template <typename T>
   const Compare compare = checked_compare(call, cmp);
   if (is_device) [[unlikely]] {
     const T seen = copy_of_device_word(call, word);
-    return pgas::holds(&seen, compare, value) ? 1 : 0;
+    return holds(&seen, compare, value) ? 1 : 0;
   }
-  return pgas::holds(word, compare, value) ? 1 : 0;
+  return holds(word, compare, value) ? 1 : 0;
 }
 template <typename T>
 [[gnu::noinline]] int test_noted(const char* call, const T* word, int cmp, T value) {
@@ -135,11 +168,10 @@ template <typename T>
   if (has_to_note()) [[unlikely]]
     return test_noted(call, word, cmp, value);
   const RouteTable& routes = process_state.routes;
-  if (!routes.heap.contains(word, sizeof(T)) || routes.peers == 0 ||
-      reinterpret_cast<std::uintptr_t>(word) % sizeof(T) != 0 || !pgas::is_valid_compare(cmp))
-      [[unlikely]]
+  if (!routes.heap.contains(word, sizeof(T)) || routes.peers == 0 || !is_aligned(word) ||
+      !is_valid_compare(cmp)) [[unlikely]]
     return test_any_word(call, word, cmp, value);
-  return pgas::holds(word, static_cast<Compare>(cmp), value) ? 1 : 0;
+  return holds(word, static_cast<Compare>(cmp), value) ? 1 : 0;
 }
 
 // Looks at the set by `look`, and notes the result if needed.

@@ -17,10 +17,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Functions that others rely on, by file: their bodies are function-try-blocks.
 CATCHING = {
     "aclshmem/acl_rma_calls.cc": ["put_signal"],
-    "errors.cc": ["last_error", "take_last_error"],
-    "failures.cc": ["end_process", "fail", "require_started", "end_for_bad_access", "end_with", "end_for_device_memory"],
+    "aclshmem/acl_team_calls.cc": ["get_config", "meet"],
+    "aclshmem/init.cc": ["check_staging", "null_failure"],
+    "aclshmem/on_stream.cc": ["submit_barrier"],
+    "aclshmem/heap.cc": ["allocate", "allocate_zeros", "allocate_aligned", "release"],
+    "errors.cc": ["last_error"],
+    "failures.cc": ["end_process", "fail", "require_started", "end_for_bad_access", "end_with"],
     "group/group_calls.cc": ["with_group", "with_message"],
     "openshmem/collective.cc": ["collective", "set_barrier", "set_sync", "set_collective"],
+    "openshmem/order_calls.cc": ["create_context", "fence", "quiet"],
     "openshmem/signal_calls.cc": ["put_signal_slow_path", "update"],
     "slow_path.cc": ["move_slow_path", "move_strided", "atomic_slow_path", "copy_from_device", "note_look"],
     "smem/bm.h": ["with_pool"],
@@ -33,12 +38,12 @@ CATCHING = {
 }
 # Call only those, or nothing that allocates.
 PLAIN = set("""
-put get put_value get_value fetch_atomic change_atomic apply change set_reduce post holds holds_for_all find_from collect look
+put get put_value get_value fetch_atomic change_atomic by_kind names_operations quiet_peers set_reduce post holds holds_for_all find_from collect look
 is_device_word copy_of_device_word wait_on_device checked_compare wait_one wait_all wait_any wait_some test_one test_set word_set
 some_start test_all test_any test_some store noted has_to_note end_for_null end_for_misaligned_word end_for_bad_number end_for_bad_handle require_not_null peer_of number_of peer_through_context find_context team_handle bytes_of
 find_team team_or_null team_of index size rank shape peer_of member_of num_contexts find is_started world peers c_str
 mapped_address host_address memcpy memset strlen sizeof load exchange heap context data bytes ranks
-smem_code_text set_thread_interrupt_handler set_error_handler set_log_sink
+set_thread_interrupt_handler set_error_handler set_log_sink
 current_block current_blocks operation __VA_OPT__ __atomic_load_n atomic_thread_fence reduction_kernel deadline_of
 """.split())
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "defined", "static_cast", "const_cast", "reinterpret_cast", "catch",
@@ -47,8 +52,8 @@ EXPORT = re.compile(r"\bMEMSPAN_EXPORT\b|\bMEMSPAN_(?:PROFILED|FLAT_PROFILED|DEP
                     r"\b__attribute__\(\(visibility\(\"default\"\)\)\)")
 CALL = re.compile(r"\b([a-zA-Z_]\w*)(?:<[\w:, ]*>)?\(")
 OTHERS = re.compile(r"p?shmem_|aclshmemx?_|smem_|memspan_|MEMSPAN_(?:SET|WORDS)$|(?:Strides|Signal|ActiveSet|SameValue)$|k[A-Z]")
-# with_cache() and move_batch() do nothing outside with_pool().
-GUARD = re.compile(r"\b(?:with_(?:group|message|pool|space|request|endpoint|stream|event|cache)|move_batch|prepare)\(")
+# with_cache(), move_batch() and join_pool() do nothing outside with_pool(), nor does with_both() outside with_event().
+GUARD = re.compile(r"\b(?:with_(?:group|message|pool|space|request|endpoint|stream|event|cache|both)|move_batch|join_pool|prepare)\(")
 
 
 def without_comments(text):

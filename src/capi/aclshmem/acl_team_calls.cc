@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Teams of the CANN SHMEM API: 0 is all, other numbers are those of process_state.teams.
 
-#include <fmt/format.h>
-#include <memspan/kernel_calls.h>
-
 #include "capi/aclshmem/export.h"
-#include "capi/aclshmem/teams.h"
 #include "capi/collective_calls.h"
 #include "capi/errors.h"
 #include "capi/failures.h"
 #include "capi/kernel/device_job.h"
+#include "capi/process_state.h"
+#include "capi/smem/stream_table.h"
 
 namespace memspan::capi {
 
@@ -45,8 +43,7 @@ int bad_team(const char* call, shmem_team_t team) {
     return shmem_failure(
         call, SHMEM_NOT_INITED,
         std::string("called before shmem_init_attr or after shmem_finalize") + kNotInAJob);
-  return shmem_failure(call, SHMEM_INVALID_PARAM,
-                       fmt::format("team is {}, which names no team", team));
+  return shmem_failure(call, SHMEM_INVALID_PARAM, "team is {}, which names no team", team);
 }
 
 // Local. *handle keeps SHMEM_TEAM_INVALID for those who are not members.
@@ -65,7 +62,7 @@ bool is_allowed(const TeamShape& shape, int parent_size) {
 }
 
 template <typename Config>
-int get_config(const char* call, shmem_team_t team, Config* config) {
+int get_config(const char* call, shmem_team_t team, Config* config) try {
   if (config == nullptr) return shmem_failure(call, SHMEM_INVALID_PARAM, "config is NULL");
   Team* found = find_team(team);
   if (found == nullptr) return bad_team(call, team);
@@ -73,34 +70,23 @@ int get_config(const char* call, shmem_team_t team, Config* config) {
   config->num_contexts = found->num_contexts();
   return 0;
 }
+MEMSPAN_CATCH_IN(call, SHMEM_MALLOC_FAILED)
 
 // Nothing for SHMEM_TEAM_INVALID.
 template <typename Collective>
-void meet(const char* call, shmem_team_t team, Collective collective) {
+void meet(const char* call, shmem_team_t team, Collective collective) try {
   if (team == SHMEM_TEAM_INVALID) return;
   Team& found = need_team(call, team);
   finish_default_stream();
   require(call, collective(call, found));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 }  // namespace
 }  // namespace memspan::capi
 
 using namespace memspan;
 using namespace memspan::capi;
-
-MEMSPAN_EXPORT int aclshmem_my_pe(void) {
-  return memspan_kernel_my_pe();
-}
-MEMSPAN_EXPORT int aclshmem_n_pes(void) {
-  return memspan_kernel_n_pes();
-}
-MEMSPAN_EXPORT int aclshmem_team_my_pe(shmem_team_t team) {
-  return memspan_kernel_team_my_pe(team);
-}
-MEMSPAN_EXPORT int aclshmem_team_n_pes(shmem_team_t team) {
-  return memspan_kernel_team_n_pes(team);
-}
 
 MEMSPAN_EXPORT int aclshmem_team_split_strided(shmem_team_t parent_team, int pe_start,
                                                int pe_stride, int pe_size,
@@ -113,8 +99,8 @@ MEMSPAN_EXPORT int aclshmem_team_split_strided(shmem_team_t parent_team, int pe_
   TeamShape shape{pe_start, pe_stride, pe_size};
   if (!is_allowed(shape, parent->size()))
     return shmem_failure(kCall, SHMEM_INVALID_PARAM,
-                         fmt::format("start {}, stride {}, size {} do not fit into a team of {}",
-                                     pe_start, pe_stride, pe_size, parent->size()));
+                         "start {}, stride {}, size {} do not fit into a team of {}", pe_start,
+                         pe_stride, pe_size, parent->size());
   return split(kCall, *parent, shape, new_team);
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
@@ -128,51 +114,32 @@ MEMSPAN_EXPORT int aclshmem_team_split_2d(shmem_team_t parent_team, int x_range,
   Team* parent = capi::find_team(parent_team);
   if (parent == nullptr) return bad_team(kCall, parent_team);
   if (x_range <= 0)
-    return shmem_failure(kCall, SHMEM_INVALID_PARAM,
-                         fmt::format("x_range is {}, allowed are 1 and more", x_range));
-  int size = parent->size();
-  int width = std::min(x_range, size);
-  for (int first = 0; first < size; first += width)
-    if (int failure =
-            split(kCall, *parent, TeamShape{first, 1, std::min(width, size - first)}, x_team);
-        failure != 0)
-      return failure;
-  for (int x = 0; x < width; ++x)
-    if (int failure =
-            split(kCall, *parent, TeamShape{x, width, (size - x + width - 1) / width}, y_team);
-        failure != 0)
-      return failure;
-  return 0;
+    return shmem_failure(kCall, SHMEM_INVALID_PARAM, "x_range is {}, allowed are 1 and more",
+                         x_range);
+  const int size = parent->size();
+  const int width = std::min(x_range, size);
+  const int x = parent->index() % width;
+  const int first = parent->index() - x;  // of this PE's row
+  const TeamShape row{first, 1, std::min(width, size - first)};
+  if (int failure = split(kCall, *parent, row, x_team); failure != 0) return failure;
+  return split(kCall, *parent, TeamShape{x, width, (size - x + width - 1) / width}, y_team);
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int aclshmem_team_translate_pe(shmem_team_t src_team, int src_pe,
-                                              shmem_team_t dest_team) {
-  return memspan_kernel_team_translate_pe(src_team, src_pe, dest_team);
-}
-
-MEMSPAN_EXPORT int aclshmem_team_get_config(aclshmem_team_t team,
-                                            aclshmem_team_config_t* config) try {
+MEMSPAN_EXPORT int aclshmem_team_get_config(aclshmem_team_t team, aclshmem_team_config_t* config) {
   return get_config("aclshmem_team_get_config", team, config);
 }
-MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
-MEMSPAN_EXPORT int aclshmemx_early_team_get_config(shmem_team_t team,
-                                                   shmem_team_config_t* config) try {
+MEMSPAN_EXPORT int aclshmemx_early_team_get_config(shmem_team_t team, shmem_team_config_t* config) {
   return get_config("shmem_team_get_config", team, config);
 }
-MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT void aclshmem_team_destroy(shmem_team_t team) try {
   constexpr const char* kCall = "shmem_team_destroy";
   Team* found = capi::find_team(team);
-  if (found == nullptr) {
-    bad_team(kCall, team);
-    return;
-  }
-  if (team == SHMEM_TEAM_WORLD) {
-    shmem_failure(kCall, SHMEM_INVALID_PARAM, "the team of all is not one to destroy");
-    return;
-  }
+  if (found == nullptr) return static_cast<void>(bad_team(kCall, team));
+  if (team == SHMEM_TEAM_WORLD)
+    return static_cast<void>(
+        shmem_failure(kCall, SHMEM_INVALID_PARAM, "the team of all is not one to destroy"));
   auto number = static_cast<std::uint64_t>(team);
   // The OpenSHMEM API may have made contexts of it.
   process_state.contexts->remove_if([found](const Context& c) { return c.team == found; });
@@ -181,19 +148,15 @@ MEMSPAN_EXPORT void aclshmem_team_destroy(shmem_team_t team) try {
 }
 MEMSPAN_CATCH()
 
-MEMSPAN_EXPORT void aclshmem_barrier(aclshmem_team_t team) try {
-  meet("aclshmem_barrier", team, barrier);
+MEMSPAN_EXPORT void aclshmem_barrier(aclshmem_team_t team) {
+  meet(__func__, team, barrier);
 }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_EXPORT void aclshmem_sync(aclshmem_team_t team) try {
-  meet("aclshmem_sync", team, capi::sync);
+MEMSPAN_EXPORT void aclshmem_sync(aclshmem_team_t team) {
+  meet(__func__, team, capi::sync);
 }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_EXPORT void aclshmem_barrier_all(void) try {
-  meet("aclshmem_barrier_all", ACLSHMEM_TEAM_WORLD, barrier);
+MEMSPAN_EXPORT void aclshmem_barrier_all(void) {
+  meet(__func__, ACLSHMEM_TEAM_WORLD, barrier);
 }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_EXPORT void aclshmem_sync_all(void) try {
-  meet("aclshmem_sync_all", ACLSHMEM_TEAM_WORLD, capi::sync);
+MEMSPAN_EXPORT void aclshmem_sync_all(void) {
+  meet(__func__, ACLSHMEM_TEAM_WORLD, capi::sync);
 }
-MEMSPAN_CATCH_AND_END(__func__)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several jobs of one process, as CANN SHMEM numbers them.
-#include "capi/aclshmem/attributes.h"
+#include "capi/aclshmem/instances.h"
 
 #include <fmt/format.h>
 
 #include <cstring>
 
-#include "capi/aclshmem/teams.h"
 #include "capi/errors.h"
+#include "capi/process_state.h"
 #include "capi/smem/stream_table.h"
 #include "core/environment.h"
 
@@ -16,22 +16,19 @@ namespace {
 
 constexpr const char* kRange = "SHMEM_INSTANCE_PORT_RANGE";
 
-// Failures of the stream's work stay with it.
-Status finish(Stream& stream, const Deadline& deadline) {
-  if (stream.is_own_work())
-    return {Code::kInvalidArgument, "work of a stream cannot choose an instance"};
-  Event behind_all;
-  MEMSPAN_PASS(behind_all.record(stream));
-  return behind_all.synchronize(deadline);
-}
-
+// Failures of a stream's work stay with it.
 Status finish_streams() {
   const Duration limit =
       is_started() ? process_state.world->waiting().limit.load() : Duration::zero();
   const Deadline deadline = limit == Duration::zero() ? Deadline::never() : Deadline::after(limit);
   finish_default_stream();
   for (const void* handle : streams().handles())
-    if (auto used = streams().use(handle)) MEMSPAN_PASS(finish(*used, deadline));
+    if (auto used = streams().use(handle)) {
+      if (used->is_own_work()) return invalid("work of a stream cannot choose an instance");
+      Event behind_all;
+      MEMSPAN_PASS(behind_all.record(*used));
+      MEMSPAN_PASS(behind_all.synchronize(deadline));
+    }
   return Status::ok();
 }
 
@@ -43,8 +40,7 @@ Result<PortRange> parse_range(std::string_view text) {
   constexpr std::int64_t kMostPort = 65535;
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos)
-    return Status(Code::kInvalidArgument,
-                  fmt::format("{} is \"{}\", allowed are two ports, FIRST:LAST", kRange, text));
+    return invalid("{} is \"{}\", allowed are two ports, FIRST:LAST", kRange, text);
   PortRange range;
   MEMSPAN_TRY_ASSIGN(range.first, parse_integer(kRange, text.substr(0, colon), 1, kMostPort),
                      "reading the first port");
@@ -55,8 +51,8 @@ Result<PortRange> parse_range(std::string_view text) {
 }
 
 int no_instance(const char* call, std::uint64_t number) {
-  return shmem_failure(call, SHMEM_INVALID_VALUE,
-                       fmt::format("instance_id is {}, and there is no such job", number));
+  return shmem_failure(call, SHMEM_INVALID_VALUE, "instance_id is {}, and there is no such job",
+                       number);
 }
 
 }  // namespace
@@ -76,23 +72,21 @@ int complete_place(const char* call, std::uint64_t number, shmem_init_attr_t& at
   const auto text = environment(kRange);
   if (!text) {
     if (number == 0) return 0;
-    return shmem_failure(
-        call, SHMEM_INVALID_VALUE,
-        fmt::format("ip_port is \"{}\", and {}=FIRST:LAST says no ports for instances", place,
-                    kRange));
+    return shmem_failure(call, SHMEM_INVALID_VALUE,
+                         "ip_port is \"{}\", and {}=FIRST:LAST says no ports for instances", place,
+                         kRange);
   }
   const auto range = parse_range(*text);
   if (!range.is_ok()) return shmem_result(call, range.status());
   const std::int64_t port = range->first + static_cast<std::int64_t>(number);
   if (port > range->last)
     return shmem_failure(call, SHMEM_INVALID_VALUE,
-                         fmt::format("instance_id is {}, and {}={} has ports for 0 to {}", number,
-                                     kRange, *text, range->last - range->first));
+                         "instance_id is {}, and {}={} has ports for 0 to {}", number, kRange,
+                         *text, range->last - range->first);
   const std::string full = fmt::format("{}{}", place.substr(0, place.size() - 1), port);
   if (full.size() >= sizeof attributes.ip_port)
-    return shmem_failure(
-        call, SHMEM_INVALID_VALUE,
-        fmt::format("\"{}\" has {} characters, allowed are up to 63", full, full.size()));
+    return shmem_failure(call, SHMEM_INVALID_VALUE,
+                         "\"{}\" has {} characters, allowed are up to 63", full, full.size());
   std::memcpy(attributes.ip_port, full.c_str(), full.size() + 1);
   return 0;
 }
@@ -111,16 +105,14 @@ MEMSPAN_EXPORT aclshmem_instance_ctx* aclshmemx_instance_ctx_get(void) {
 }
 
 MEMSPAN_EXPORT int aclshmemx_instance_ctx_set(uint64_t instance_id) try {
-  constexpr const char* kCall = "aclshmemx_instance_ctx_set";
-  if (!has_instance(instance_id)) return no_instance(kCall, instance_id);
-  return switch_instance(kCall, instance_id);
+  if (!has_instance(instance_id)) return no_instance(__func__, instance_id);
+  return switch_instance(__func__, instance_id);
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int aclshmemx_finalize(uint64_t instance_id) try {
-  constexpr const char* kCall = "aclshmemx_finalize";
-  if (!has_instance(instance_id)) return no_instance(kCall, instance_id);
-  if (const int failure = switch_instance(kCall, instance_id); failure != 0) return failure;
+  if (!has_instance(instance_id)) return no_instance(__func__, instance_id);
+  if (const int failure = switch_instance(__func__, instance_id); failure != 0) return failure;
   return aclshmem_finalize();
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)

@@ -3,7 +3,6 @@
 // ends the process in the same cases.
 
 #include "capi/aclshmem/export.h"
-#include "capi/aclshmem/teams.h"
 #include "capi/collective_calls.h"
 #include "capi/fast_atomic.h"
 #include "capi/smem/fork_aware_singleton.h"
@@ -106,25 +105,6 @@ Device::PartCall in_call(const char* call, Move move) {
   };
 }
 
-void put_far(const char* call, void* stream, const FarPlace& to, const void* source,
-             std::size_t bytes) {
-  const auto put = [=](const void* from, std::size_t at, std::size_t count) {
-    require(call, to.link->put(operations(), to.place(at), from, count));
-  };
-  if (!device().owns(source)) return call_on_device(call, stream, [=] { put(source, 0, bytes); });
-  require(call, device().begin_parts(Device::Parts::kRead, const_cast<void*>(source), bytes,
-                                     in_call(call, put), stream));
-}
-
-void get_far(const char* call, void* stream, void* dest, const FarPlace& from, std::size_t bytes) {
-  const auto get = [=](void* to, std::size_t at, std::size_t count) {
-    require(call, from.link->get(operations(), to, from.place(at), count));
-  };
-  if (!device().owns(dest)) return call_on_device(call, stream, [=] { get(dest, 0, bytes); });
-  require(call,
-          device().begin_parts(Device::Parts::kWrite, dest, bytes, in_call(call, get), stream));
-}
-
 // Both are mapped here.
 void copy_near(const char* call, void* stream, void* to, const void* from, std::size_t bytes,
                const Route& route) {
@@ -144,9 +124,14 @@ void put_on_device(const char* call, void* stream, void* dest, const void* sourc
   const Route& route = reach(call, "dest", dest, bytes, pe);
   require_not_null(call, "source", source);
   if (void* const there = mapped_address(dest, pe); there != nullptr)
-    copy_near(call, stream, there, source, bytes, route);
-  else
-    put_far(call, stream, far_place(route, dest, pe), source, bytes);
+    return copy_near(call, stream, there, source, bytes, route);
+  const auto put = [=, to = far_place(route, dest, pe)](const void* from, std::size_t at,
+                                                        std::size_t count) {
+    require(call, to.link->put(operations(), to.place(at), from, count));
+  };
+  if (!device().owns(source)) return call_on_device(call, stream, [=] { put(source, 0, bytes); });
+  require(call, device().begin_parts(Device::Parts::kRead, const_cast<void*>(source), bytes,
+                                     in_call(call, put), stream));
 }
 
 void get_on_device(const char* call, void* stream, void* dest, const void* source,
@@ -155,9 +140,13 @@ void get_on_device(const char* call, void* stream, void* dest, const void* sourc
   const Route& route = reach(call, "source", source, bytes, pe);
   require_not_null(call, "dest", dest);
   if (const void* const there = mapped_address(const_cast<void*>(source), pe); there != nullptr)
-    copy_near(call, stream, dest, there, bytes, route);
-  else
-    get_far(call, stream, dest, far_place(route, source, pe), bytes);
+    return copy_near(call, stream, dest, there, bytes, route);
+  const auto get = [=, from = far_place(route, source, pe)](void* to, std::size_t at,
+                                                            std::size_t count) {
+    require(call, from.link->get(operations(), to, from.place(at), count));
+  };
+  if (!device().owns(dest)) return call_on_device(call, stream, [=] { get(dest, 0, bytes); });
+  require(call, device().begin_parts(Device::Parts::kWrite, dest, bytes, in_call(call, get), stream));
 }
 
 // ACLSHMEM_SIGNAL_SET or _ADD, behind all that the stream did before. A word in memory of the
@@ -196,8 +185,8 @@ void wait_on_device(const char* call, void* stream, std::int32_t* word, int cmp,
   const bool is_device = is_device_word(call, "sig_addr", word);
   const Compare compare = checked_compare(call, cmp);
   if (!is_device)
-    return call_on_device(
-        call, stream, [=] { wait_until(call, [=] { return pgas::holds(word, compare, value); }); });
+    return call_on_device(call, stream,
+                          [=] { wait_until(call, [=] { return holds(word, compare, value); }); });
   if (compare != Compare::kEqual && compare != Compare::kGreaterEqual)
     end_process(call, Status(Code::kNotSupported,
                              "a stream of the device waits for a word in memory of the device with "
@@ -212,8 +201,9 @@ void wait_on_device(const char* call, void* stream, std::int32_t* word, int cmp,
 
 std::atomic<bool> uses_default_stream{false};
 
-// A cudaStream_t. A job without a device has none.
-bool is_of_device(aclrtStream stream) {
+// A cudaStream_t. A job without a device has none. Ends the process when it is in no job.
+bool is_of_device(const char* call, aclrtStream stream) {
+  require_started(call);
   return stream != nullptr && process_state.world->wants_device() && may_be_of_device(stream);
 }
 
@@ -233,23 +223,15 @@ void submit_to_host(const char* call, aclrtStream stream, Work work) {
   require(call, used->submit(done));
 }
 
-// For streams of the host and of the device.
-template <typename Work>
-void submit(const char* call, aclrtStream stream, Work work) {
-  require_started(call);
-  if (is_of_device(stream)) return call_on_device(call, stream, std::move(work));
-  submit_to_host(call, stream, std::move(work));
-}
-
 // A barrier on a device's stream ignores earlier work of the default stream.
 template <typename Work>
-void submit_barrier(const char* call, aclshmem_team_t team, aclrtStream stream, Work work) {
-  require_started(call);
-  if (!is_of_device(stream)) return submit_to_host(call, stream, std::move(work));
+void submit_barrier(const char* call, aclshmem_team_t team, aclrtStream stream, Work work) try {
+  if (!is_of_device(call, stream)) return submit_to_host(call, stream, std::move(work));
   if (team == ACLSHMEM_TEAM_INVALID) return;
   Team& found = need_team(call, team);
   call_on_device(call, stream, [call, &found] { require(call, barrier(call, found)); });
 }
+MEMSPAN_CATCH_AND_END(call)
 
 }  // namespace
 
@@ -267,26 +249,26 @@ using namespace memspan::capi;
 
 MEMSPAN_EXPORT void aclshmemx_putmem_on_stream(void* dst, void* src, size_t elem_size, int32_t pe,
                                                aclrtStream stream) try {
-  constexpr const char* kCall = "aclshmemx_putmem_on_stream";
-  require_started(kCall);
-  if (is_of_device(stream)) return put_on_device(kCall, stream, dst, src, elem_size, pe);
-  submit_to_host(kCall, stream, [=] { aclshmem_putmem(dst, src, elem_size, pe); });
+  if (is_of_device(__func__, stream))
+    return put_on_device(__func__, stream, dst, src, elem_size, pe);
+  submit_to_host(__func__, stream, [=] { aclshmem_putmem(dst, src, elem_size, pe); });
 }
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmemx_getmem_on_stream(void* dst, void* src, size_t elem_size, int32_t pe,
                                                aclrtStream stream) try {
-  constexpr const char* kCall = "aclshmemx_getmem_on_stream";
-  require_started(kCall);
-  if (is_of_device(stream)) return get_on_device(kCall, stream, dst, src, elem_size, pe);
-  submit_to_host(kCall, stream, [=] { aclshmem_getmem(dst, src, elem_size, pe); });
+  if (is_of_device(__func__, stream))
+    return get_on_device(__func__, stream, dst, src, elem_size, pe);
+  submit_to_host(__func__, stream, [=] { aclshmem_getmem(dst, src, elem_size, pe); });
 }
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmemx_quiet_on_stream(aclrtStream stream) try {
   constexpr const char* kCall = "aclshmemx_quiet_on_stream";
-  submit(kCall, stream, [] {
+  const auto quiet = [] {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (process_state.has_links) require(kCall, quiet_links(process_state.routes));
-  });
+  };
+  if (is_of_device(kCall, stream)) return call_on_device(kCall, stream, quiet);
+  submit_to_host(kCall, stream, quiet);
 }
 MEMSPAN_CATCH_AND_END(__func__)
 
@@ -295,8 +277,8 @@ MEMSPAN_EXPORT void aclshmemx_signal_op_on_stream(int32_t* sig_addr, int32_t sig
   constexpr const char* kCall = "aclshmemx_signal_op_on_stream";
   if (sig_op != ACLSHMEM_SIGNAL_SET && sig_op != ACLSHMEM_SIGNAL_ADD)
     end_for_bad_number(kCall, "sig_op", sig_op, ACLSHMEM_SIGNAL_SET, ACLSHMEM_SIGNAL_ADD);
-  require_started(kCall);
-  if (is_of_device(stream)) return signal_on_device(kCall, stream, sig_addr, signal, sig_op, pe);
+  if (is_of_device(kCall, stream))
+    return signal_on_device(kCall, stream, sig_addr, signal, sig_op, pe);
   submit_to_host(kCall, stream, [=] {
     if (sig_op == ACLSHMEM_SIGNAL_SET)
       change_atomic<AtomicKind::kSet>(kCall, sig_addr, signal, pe);
@@ -307,24 +289,18 @@ MEMSPAN_EXPORT void aclshmemx_signal_op_on_stream(int32_t* sig_addr, int32_t sig
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmemx_signal_wait_until_on_stream(int32_t* sig_addr, int cmp,
                                                           int32_t cmp_val, aclrtStream stream) try {
-  constexpr const char* kCall = "aclshmemx_signal_wait_until_on_stream";
-  require_started(kCall);
-  if (is_of_device(stream)) return wait_on_device(kCall, stream, sig_addr, cmp, cmp_val);
-  submit_to_host(kCall, stream, [=] { aclshmem_signal_wait_until(sig_addr, cmp, cmp_val); });
+  if (is_of_device(__func__, stream))
+    return wait_on_device(__func__, stream, sig_addr, cmp, cmp_val);
+  submit_to_host(__func__, stream, [=] { aclshmem_signal_wait_until(sig_addr, cmp, cmp_val); });
 }
 MEMSPAN_CATCH_AND_END(__func__)
 
-MEMSPAN_EXPORT void aclshmemx_barrier_on_stream(aclshmem_team_t team, aclrtStream stream) try {
-  submit_barrier("aclshmemx_barrier_on_stream", team, stream, [=] { aclshmem_barrier(team); });
+MEMSPAN_EXPORT void aclshmemx_barrier_on_stream(aclshmem_team_t team, aclrtStream stream) {
+  submit_barrier(__func__, team, stream, [=] { aclshmem_barrier(team); });
 }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_EXPORT void aclshmemx_barrier_all_on_stream(aclrtStream stream) try {
-  submit_barrier("aclshmemx_barrier_all_on_stream", ACLSHMEM_TEAM_WORLD, stream,
-                 [] { aclshmem_barrier_all(); });
+MEMSPAN_EXPORT void aclshmemx_barrier_all_on_stream(aclrtStream stream) {
+  submit_barrier(__func__, ACLSHMEM_TEAM_WORLD, stream, [] { aclshmem_barrier_all(); });
 }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_EXPORT void aclshmemx_handle_wait(aclshmem_handle_t handle, aclrtStream stream) try {
-  submit_barrier("aclshmemx_handle_wait", handle.team_id, stream,
-                 [=] { aclshmem_barrier(handle.team_id); });
+MEMSPAN_EXPORT void aclshmemx_handle_wait(aclshmem_handle_t handle, aclrtStream stream) {
+  submit_barrier(__func__, handle.team_id, stream, [=] { aclshmem_barrier(handle.team_id); });
 }
-MEMSPAN_CATCH_AND_END(__func__)

@@ -40,15 +40,14 @@ struct HeldMessage {
 };
 using MessageTable = HandleTable<HeldMessage, HandleKind::kMessage, 65536>;
 
-// `action(member)` gives a Status, and `result` says what the call returns for it.
+// `action(member)` gives a Status or a code.
 template <typename Action>
-std::int32_t with_group(const char* call, const void* handle, Action action,
-                        std::int32_t (*result)(const char*, const Status&) = smem_result) try {
+std::int32_t with_group(const char* call, const void* handle, Action action) try {
   auto held = fork_aware_singleton<Groups>().use(handle);
   if (!held) return bad_handle(call, handle, "group");
   if ((*held)->group->has_left())
     return smem_failure(call, SMEM_NOT_STARTED, "this member has left the group");
-  return result(call, action(**held));
+  return smem_result(call, action(**held));
 }
 MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 
@@ -102,10 +101,9 @@ Status check_timeout(std::uint32_t timeout_ms) {
 Result<void*> create(int rank, int size, memspan_group_exchange_t exchange, void* user,
                      std::uint32_t timeout_ms) {
   if (size < 1 || size > pgas::kMostGroupMembers)
-    return invalid(fmt::format("invalid size, which is {}: allowed are 1 to {}", size,
-                               pgas::kMostGroupMembers));
+    return invalid("invalid size, which is {}: allowed are 1 to {}", size, pgas::kMostGroupMembers);
   if (rank < 0 || rank >= size)
-    return invalid(fmt::format("invalid rank, which is {}: allowed are 0 to {}", rank, size - 1));
+    return invalid("invalid rank, which is {}: allowed are 0 to {}", rank, size - 1);
   if (exchange == nullptr) return invalid("invalid exchange, which is NULL");
   MEMSPAN_PASS(check_timeout(timeout_ms));
   MEMSPAN_TRY_ASSIGN(
@@ -123,40 +121,28 @@ Result<void*> create(int rank, int size, memspan_group_exchange_t exchange, void
   return Status(Code::kOutOfMemory, "there are too many groups");
 }
 
-Status null_pointer(const char* name) {
-  return invalid(fmt::format("invalid param, {} is NULL", name));
-}
-
 Status check_memory(const void* memory, std::size_t bytes, const char* name) {
-  return memory == nullptr && bytes != 0 ? null_pointer(name) : Status::ok();
+  return memory == nullptr && bytes != 0 ? null_argument(name) : Status::ok();
 }
 
 template <typename Pointer>
 Status check_list(int entries, Pointer const* list, std::size_t bytes, const char* name) {
-  if (list == nullptr) return null_pointer(name);
+  if (list == nullptr) return null_argument(name);
   for (int entry = 0; entry < entries; ++entry)
     if (list[entry] == nullptr && bytes != 0)
-      return null_pointer(fmt::format("{}[{}]", name, entry).c_str());
+      return null_argument(fmt::format("{}[{}]", name, entry).c_str());
   return Status::ok();
 }
-// Lists of pointers with an entry for each member.
 template <typename Pointer>
-Status check_list(const ProcessGroup& group, Pointer const* list, std::size_t bytes,
-                  const char* name) {
-  return check_list(group.size(), list, bytes, name);
-}
-
-template <typename Pointer>
-Status check_list(const ProcessGroup& group, Pointer const* list, const std::size_t bytes[],
-                  const char* name, const char* name_of_bytes) {
-  if (list == nullptr) return null_pointer(name);
-  if (bytes == nullptr) return null_pointer(name_of_bytes);
-  for (int member = 0; member < group.size(); ++member)
-    if (list[member] == nullptr && bytes[member] != 0)
-      return null_pointer(fmt::format("{}[{}]", name, member).c_str());
+Status check_list(int entries, Pointer const* list, const std::size_t bytes[], const char* name,
+                  const char* name_of_bytes) {
+  if (list == nullptr) return null_argument(name);
+  if (bytes == nullptr) return null_argument(name_of_bytes);
+  for (int entry = 0; entry < entries; ++entry)
+    if (list[entry] == nullptr && bytes[entry] != 0)
+      return null_argument(fmt::format("{}[{}]", name, entry).c_str());
   return Status::ok();
 }
-
 // For those who count.
 std::uint64_t sum_of(const std::size_t* bytes, int entries) {
   return is_recording() ? std::accumulate(bytes, bytes + entries, std::uint64_t{0}) : 0;
@@ -174,8 +160,7 @@ static_assert(pgas::kAnybody == MEMSPAN_GROUP_ANYBODY);
 Result<ReductionKernel> check_elements(std::size_t count, memspan_type_t type, memspan_op_t op) {
   MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, pgas::reduction_kernel(type, op),
                      "invalid param");
-  if (count > SIZE_MAX / elements.bytes)
-    return invalid(fmt::format("invalid count, which is {}", count));
+  if (count > SIZE_MAX / elements.bytes) return invalid("invalid count, which is {}", count);
   return elements;
 }
 
@@ -183,8 +168,7 @@ Status reduce_local(void* result, const void* const values[], int arrays, std::s
                     memspan_type_t type, memspan_op_t op) {
   MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, check_elements(count, type, op),
                      "reduce_local");
-  if (arrays < 1)
-    return invalid(fmt::format("invalid arrays, which is {}: allowed are 1 and more", arrays));
+  if (arrays < 1) return invalid("invalid arrays, which is {}: allowed are 1 and more", arrays);
   MEMSPAN_PASS(check_memory(result, count, "result"));
   MEMSPAN_PASS(check_list(arrays, values, count, "values"));
   elements.combine(result, values, arrays, count);
@@ -194,7 +178,7 @@ Status reduce_local(void* result, const void* const values[], int arrays, std::s
 std::int32_t post(const char* call, memspan_group_t group, Message message,
                   memspan_group_request_t* request) {
   return with_group(call, group, [&](Member& member) -> Status {
-    if (request == nullptr) return null_pointer("request");
+    if (request == nullptr) return null_argument("request");
     MEMSPAN_PASS(check_memory(message.memory, message.bytes,
                               message.kind == Message::Kind::kSend ? "values" : "result"));
     MEMSPAN_TRY_ASSIGN(auto posted, member.messages.post(std::move(message)), "posting");
@@ -224,32 +208,30 @@ using namespace memspan::capi;
 MEMSPAN_EXPORT int32_t memspan_group_create(int rank, int size, memspan_group_exchange_t exchange,
                                             void* user, uint32_t timeout_ms,
                                             memspan_group_t* group) try {
-  constexpr const char* kCall = "memspan_group_create";
-  if (group == nullptr) return smem_result(kCall, null_pointer("group"));
+  if (group == nullptr) return smem_result(__func__, null_argument("group"));
   auto made = create(rank, size, exchange, user, timeout_ms);
   if (made.is_ok()) *group = static_cast<memspan_group_t>(*made);
-  return smem_result(kCall, made.status());
+  return smem_result(__func__, made.status());
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_group_leave(memspan_group_t group) try {
   auto held = fork_aware_singleton<Groups>().use(group);
-  if (!held) return bad_handle("memspan_group_leave", group, "group");
+  if (!held) return bad_handle(__func__, group, "group");
   (*held)->group->leave();
   return SMEM_OK;
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_group_destroy(memspan_group_t group) try {
-  constexpr const char* kCall = "memspan_group_destroy";
   if (fork_aware_singleton<Groups>().remove(group) == nullptr)
-    return bad_handle(kCall, group, "group");
+    return bad_handle(__func__, group, "group");
   return SMEM_OK;
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_group_set_timeout(memspan_group_t group, uint32_t timeout_ms) {
-  return with_group("memspan_group_set_timeout", group, [&](Member& member) {
+  return with_group(__func__, group, [&](Member& member) {
     MEMSPAN_PASS(check_timeout(timeout_ms));
     member.group->set_limit(std::chrono::milliseconds(timeout_ms));
     return Status::ok();
@@ -271,22 +253,20 @@ MEMSPAN_CATCH(-1)
 // ---- collectives
 
 MEMSPAN_EXPORT int32_t memspan_group_arrive(memspan_group_t group) {
-  return with_group("memspan_group_arrive", group,
-                    [](Member& member) { return member.group->arrive(); });
+  return with_group(__func__, group, [](Member& member) { return member.group->arrive(); });
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_wait_for_arrivals(memspan_group_t group,
                                                        uint32_t patience_us) {
-  return with_group(
-      "memspan_group_wait_for_arrivals", group,
-      [&](Member& member) {
-        return member.group->wait_for_arrivals(std::chrono::microseconds(patience_us));
-      },
-      smem_result_of_turn);
+  const char* const call = __func__;
+  return with_group(call, group, [&](Member& member) {
+    return smem_result_of_turn(
+        call, member.group->wait_for_arrivals(std::chrono::microseconds(patience_us)));
+  });
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_barrier(memspan_group_t group) {
-  return with_group("memspan_group_barrier", group, [](Member& member) {
+  return with_group(__func__, group, [](Member& member) {
     RecordedCall recorded(CallKind::kCollective, "memspan_group_barrier", kNobodyNamed, 0);
     return recorded.ends(pgas::group_barrier(*member.group));
   });
@@ -294,7 +274,7 @@ MEMSPAN_EXPORT int32_t memspan_group_barrier(memspan_group_t group) {
 
 MEMSPAN_EXPORT int32_t memspan_group_broadcast(memspan_group_t group, void* values, size_t bytes,
                                                int root) {
-  return with_group("memspan_group_broadcast", group, [&](Member& member) -> Status {
+  return with_group(__func__, group, [&](Member& member) -> Status {
     MEMSPAN_PASS(check_memory(values, bytes, "values"));
     RecordedCall recorded(CallKind::kCollective, "memspan_group_broadcast", kNobodyNamed, bytes);
     return recorded.ends(pgas::group_broadcast(*member.group, values, bytes, root));
@@ -304,7 +284,7 @@ MEMSPAN_EXPORT int32_t memspan_group_broadcast(memspan_group_t group, void* valu
 MEMSPAN_EXPORT int32_t memspan_group_all_reduce(memspan_group_t group, void* result,
                                                 const void* values, size_t count,
                                                 memspan_type_t type, memspan_op_t op) {
-  return with_group("memspan_group_all_reduce", group, [&](Member& member) -> Status {
+  return with_group(__func__, group, [&](Member& member) -> Status {
     MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, check_elements(count, type, op),
                        "all_reduce");
     MEMSPAN_PASS(check_memory(result, count, "result"));
@@ -318,7 +298,7 @@ MEMSPAN_EXPORT int32_t memspan_group_all_reduce(memspan_group_t group, void* res
 MEMSPAN_EXPORT int32_t memspan_group_reduce(memspan_group_t group, void* result, const void* values,
                                             size_t count, memspan_type_t type, memspan_op_t op,
                                             int root) {
-  return with_group("memspan_group_reduce", group, [&](Member& member) -> Status {
+  return with_group(__func__, group, [&](Member& member) -> Status {
     MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, check_elements(count, type, op), "reduce");
     if (member.group->rank() == root) MEMSPAN_PASS(check_memory(result, count, "result"));
     MEMSPAN_PASS(check_memory(values, count, "values"));
@@ -331,11 +311,11 @@ MEMSPAN_EXPORT int32_t memspan_group_reduce(memspan_group_t group, void* result,
 MEMSPAN_EXPORT int32_t memspan_group_reduce_scatter(memspan_group_t group, void* result,
                                                     const void* const values[], size_t count,
                                                     memspan_type_t type, memspan_op_t op) {
-  return with_group("memspan_group_reduce_scatter", group, [&](Member& member) -> Status {
+  return with_group(__func__, group, [&](Member& member) -> Status {
     MEMSPAN_TRY_ASSIGN(const ReductionKernel elements, check_elements(count, type, op),
                        "reduce_scatter");
     MEMSPAN_PASS(check_memory(result, count, "result"));
-    MEMSPAN_PASS(check_list(*member.group, values, count, "values"));
+    MEMSPAN_PASS(check_list(member.group->size(), values, count, "values"));
     RecordedCall recorded(CallKind::kCollective, "memspan_group_reduce_scatter", kNobodyNamed,
                           count * elements.bytes);
     return recorded.ends(
@@ -345,8 +325,8 @@ MEMSPAN_EXPORT int32_t memspan_group_reduce_scatter(memspan_group_t group, void*
 
 MEMSPAN_EXPORT int32_t memspan_group_all_gather(memspan_group_t group, void* const results[],
                                                 const void* values, size_t bytes) {
-  return with_group("memspan_group_all_gather", group, [&](Member& member) -> Status {
-    MEMSPAN_PASS(check_list(*member.group, results, bytes, "results"));
+  return with_group(__func__, group, [&](Member& member) -> Status {
+    MEMSPAN_PASS(check_list(member.group->size(), results, bytes, "results"));
     MEMSPAN_PASS(check_memory(values, bytes, "values"));
     RecordedCall recorded(CallKind::kCollective, "memspan_group_all_gather", kNobodyNamed, bytes);
     return recorded.ends(pgas::group_all_gather(*member.group, results, values, bytes));
@@ -355,9 +335,9 @@ MEMSPAN_EXPORT int32_t memspan_group_all_gather(memspan_group_t group, void* con
 
 MEMSPAN_EXPORT int32_t memspan_group_gather(memspan_group_t group, void* const results[],
                                             const void* values, size_t bytes, int root) {
-  return with_group("memspan_group_gather", group, [&](Member& member) -> Status {
+  return with_group(__func__, group, [&](Member& member) -> Status {
     if (member.group->rank() == root)
-      MEMSPAN_PASS(check_list(*member.group, results, bytes, "results"));
+      MEMSPAN_PASS(check_list(member.group->size(), results, bytes, "results"));
     MEMSPAN_PASS(check_memory(values, bytes, "values"));
     RecordedCall recorded(CallKind::kCollective, "memspan_group_gather", kNobodyNamed, bytes);
     return recorded.ends(pgas::group_gather(*member.group, results, values, bytes, root));
@@ -366,9 +346,9 @@ MEMSPAN_EXPORT int32_t memspan_group_gather(memspan_group_t group, void* const r
 
 MEMSPAN_EXPORT int32_t memspan_group_scatter(memspan_group_t group, void* result,
                                              const void* const values[], size_t bytes, int root) {
-  return with_group("memspan_group_scatter", group, [&](Member& member) -> Status {
+  return with_group(__func__, group, [&](Member& member) -> Status {
     if (member.group->rank() == root)
-      MEMSPAN_PASS(check_list(*member.group, values, bytes, "values"));
+      MEMSPAN_PASS(check_list(member.group->size(), values, bytes, "values"));
     MEMSPAN_PASS(check_memory(result, bytes, "result"));
     RecordedCall recorded(CallKind::kCollective, "memspan_group_scatter", kNobodyNamed, bytes);
     return recorded.ends(pgas::group_scatter(*member.group, result, values, bytes, root));
@@ -379,9 +359,10 @@ MEMSPAN_EXPORT int32_t memspan_group_all_to_all(memspan_group_t group, void* con
                                                 const size_t result_bytes[],
                                                 const void* const values[],
                                                 const size_t value_bytes[]) {
-  return with_group("memspan_group_all_to_all", group, [&](Member& member) -> Status {
-    MEMSPAN_PASS(check_list(*member.group, results, result_bytes, "results", "result_bytes"));
-    MEMSPAN_PASS(check_list(*member.group, values, value_bytes, "values", "value_bytes"));
+  return with_group(__func__, group, [&](Member& member) -> Status {
+    MEMSPAN_PASS(
+        check_list(member.group->size(), results, result_bytes, "results", "result_bytes"));
+    MEMSPAN_PASS(check_list(member.group->size(), values, value_bytes, "values", "value_bytes"));
     RecordedCall recorded(CallKind::kCollective, "memspan_group_all_to_all", kNobodyNamed,
                           sum_of(value_bytes, member.group->size()));
     return recorded.ends(
@@ -403,14 +384,13 @@ MEMSPAN_EXPORT int32_t memspan_group_send(memspan_group_t group, int member, int
                                           memspan_group_request_t* request) {
   // Only read.
   auto* memory = static_cast<std::byte*>(const_cast<void*>(values));
-  return post("memspan_group_send", group, {Message::Kind::kSend, member, tag, memory, bytes},
-              request);
+  return post(__func__, group, {Message::Kind::kSend, member, tag, memory, bytes}, request);
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_receive(memspan_group_t group, int member, int64_t tag,
                                              void* result, size_t bytes,
                                              memspan_group_request_t* request) {
-  return post("memspan_group_receive", group,
+  return post(__func__, group,
               {Message::Kind::kReceive, member, tag, static_cast<std::byte*>(result), bytes},
               request);
 }
@@ -431,14 +411,14 @@ MEMSPAN_EXPORT int32_t memspan_group_wait(memspan_group_request_t request, uint3
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_sender(memspan_group_request_t request) {
-  return with_message("memspan_group_sender", request, [](Member& member, const auto& message) {
+  return with_message(__func__, request, [](Member& member, const auto& message) {
     return member.messages.sender_of(message);
   });
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_request_free(memspan_group_request_t request) try {
   const auto held = fork_aware_singleton<MessageTable>().remove(request);
-  if (held == nullptr) return bad_handle("memspan_group_request_free", request, "request");
+  if (held == nullptr) return bad_handle(__func__, request, "request");
   if (const auto member = held->member.lock()) member->messages.forget(held->message);
   return SMEM_OK;
 }
@@ -456,14 +436,13 @@ MEMSPAN_CATCH(nullptr)
 
 MEMSPAN_EXPORT int32_t memspan_shareable_destroy(void* memory) try {
   if (fork_aware_singleton<pgas::SharedPages>().destroy(memory)) return SMEM_OK;
-  return smem_result("memspan_shareable_destroy",
-                     invalid("the address was not returned by memspan_shareable_create"));
+  return smem_result(__func__, invalid("the address was not returned by memspan_shareable_create"));
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_group_map(memspan_group_t group, void* mine, void* mapped[]) {
-  return with_group("memspan_group_map", group, [&](Member& member) -> Status {
-    if (mapped == nullptr) return null_pointer("mapped");
+  return with_group(__func__, group, [&](Member& member) -> Status {
+    if (mapped == nullptr) return null_argument("mapped");
     return member.mapped.map(*member.group, fork_aware_singleton<pgas::SharedPages>().find(mine),
                              mine, mapped);
   });
@@ -473,7 +452,7 @@ MEMSPAN_EXPORT int32_t memspan_group_map(memspan_group_t group, void* mine, void
 MEMSPAN_EXPORT int32_t memspan_group_unmap(memspan_group_t group, void* const mapped[]) try {
   auto held = fork_aware_singleton<Groups>().use(group);
   if (!held) return bad_handle(__func__, group, "group");
-  if (mapped == nullptr) return smem_result(__func__, null_pointer("mapped"));
+  if (mapped == nullptr) return smem_result(__func__, null_argument("mapped"));
   return smem_result(__func__, (*held)->mapped.unmap(*(*held)->group, mapped));
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
@@ -481,13 +460,12 @@ MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int32_t memspan_group_swap_word(memspan_group_t group, uint32_t* word,
                                                uint32_t expected, uint32_t value, int member,
                                                uint32_t timeout_ms) {
-  return with_group(
-      "memspan_group_swap_word", group,
-      [&](Member& self) -> Status {
-        if (word == nullptr) return null_pointer("word");
-        static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof *word);
-        return pgas::swap_word(*self.group, *reinterpret_cast<std::atomic<std::uint32_t>*>(word),
-                               expected, value, member, deadline_in(timeout_ms));
-      },
-      smem_result_of_turn);
+  const char* const call = __func__;
+  return with_group(call, group, [&](Member& self) {
+    if (word == nullptr) return smem_result(call, null_argument("word"));
+    static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof *word);
+    auto& shared = *reinterpret_cast<std::atomic<std::uint32_t>*>(word);
+    return smem_result_of_turn(call, pgas::swap_word(*self.group, shared, expected, value, member,
+                                                     deadline_in(timeout_ms)));
+  });
 }

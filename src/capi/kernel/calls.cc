@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 #include <memspan/kernel_calls.h>
 
-#include "capi/aclshmem/teams.h"
+#include "capi/aclshmem/export.h"
 #include "capi/collective_calls.h"
 #include "capi/fast_atomic.h"
 #include "capi/fast_rma.h"
 #include "capi/kernel/device_job.h"
+#include "capi/smem/stream_table.h"
 #include "capi/wait_sets.h"
 #include "core/lifetime.h"
 #include "device/host/grid.h"
@@ -45,6 +46,23 @@ void change(const char* call, int width, void* word, std::uint64_t operand, int 
                       pe);
 }
 
+// By AtomicKind. A set that fetches is a swap. Null: not supported.
+using enum AtomicKind;
+constexpr const char* kAtomicCall = "a kernel's atomic";
+constexpr std::array<decltype(&apply<kFetch>), 8> kFetches{
+    apply<kFetch>, apply<kSwap>, apply<kSwap>, apply<kCompareSwap>,
+    apply<kAdd>,   apply<kAnd>,  apply<kOr>,   apply<kXor>};
+constexpr std::array<decltype(&change<kSet>), 8> kChanges{
+    nullptr, change<kSet>, nullptr, nullptr, change<kAdd>, change<kAnd>, change<kOr>, change<kXor>};
+static_assert(static_cast<int>(kXor) == 7);
+
+template <typename Function>
+Function by_kind(const std::array<Function, 8>& functions, int kind, int least) {
+  const auto place = static_cast<std::size_t>(kind);
+  if (place < functions.size() && functions[place] != nullptr) return functions[place];
+  end_for_bad_number(kAtomicCall, "operation", kind, least, MEMSPAN_KERNEL_XOR);
+}
+
 // Runs `collective` once all blocks have arrived; a meeting of only the grid runs nothing.
 void meet_in_grid(const char* call, int team, Status (*collective)(const char* call, Team& team)) {
   // Host code may also call it; its barriers follow the work of the default stream.
@@ -55,9 +73,9 @@ void meet_in_grid(const char* call, int team, Status (*collective)(const char* c
   require(call, met);
 }
 
-// Members of `team` as a shape of the world. Ends the process for a number that none has.
-Result<TeamShape> some_of(const char* call, const Team& team, const std::uint32_t* members,
-                          std::uint32_t count) {
+// A barrier of some members of `team`. Ends the process for a number that none has.
+Status barrier_some(const char* call, const Team& team, const std::uint32_t* members,
+                    std::uint32_t count) {
   std::vector<int> peers;
   for (std::uint32_t i = 0; i < count; ++i) {
     const auto member = static_cast<long>(members[i]);
@@ -66,15 +84,10 @@ Result<TeamShape> some_of(const char* call, const Team& team, const std::uint32_
   }
   std::sort(peers.begin(), peers.end());
   if (std::adjacent_find(peers.begin(), peers.end()) != peers.end())
-    return Status(Code::kInvalidArgument, "a PE is in the list twice");
+    return {Code::kInvalidArgument, "a PE is in the list twice"};
   if (!std::binary_search(peers.begin(), peers.end(), process_state.rank))
-    return Status(Code::kInvalidArgument, "this PE is not in the list");
-  return TeamShape::of(std::move(peers));
-}
-Status barrier_some(const char* call, const Team& team, const std::uint32_t* members,
-                    std::uint32_t count) {
-  MEMSPAN_PASS_ASSIGN(auto shape, some_of(call, team, members, count));
-  const auto some = Team::local(*process_state.local_teams, shape);
+    return {Code::kInvalidArgument, "this PE is not in the list"};
+  const auto some = Team::local(*process_state.local_teams, TeamShape::of(std::move(peers)));
   return capi::barrier(call, *some);
 }
 
@@ -99,12 +112,6 @@ void answer_get(memspan_kernel_request& request) {
   memspan_kernel_get_rows(request.payload, address_of(what),
                           static_cast<std::ptrdiff_t>(what.row_bytes), what.pitch, what.row_bytes,
                           what.rows, what.pe);
-}
-
-// Not memspan_kernel_quiet(), which waits for what is asked here.
-void quiet_for_device() {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  require("a kernel's quiet", pgas::quiet_links(process_state.routes));
 }
 
 // Not memspan_kernel_sync(), whose grid is one of the host.
@@ -146,8 +153,10 @@ std::uint64_t answer_request(memspan_kernel_request& request) {
     case MEMSPAN_KERNEL_ASK_FENCE:
       memspan_kernel_fence();
       return 0;
-    case MEMSPAN_KERNEL_ASK_QUIET:
-      quiet_for_device();
+    case MEMSPAN_KERNEL_ASK_QUIET:  // not memspan_kernel_quiet(), which waits for what is asked
+                                    // here
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      require("a kernel's quiet", pgas::quiet_links(process_state.routes));
       return 0;
     case MEMSPAN_KERNEL_ASK_TEAM_MY_PE:
       return as_answer(memspan_kernel_team_my_pe(what.team));
@@ -206,6 +215,17 @@ MEMSPAN_EXPORT int memspan_kernel_team_translate_pe(int source_team, int pe, int
   return to->shape().member_of(from->peer_of(pe));
 }
 
+// The host's calls are the same functions.
+MEMSPAN_EXPORT int aclshmem_my_pe(void) __attribute__((alias("memspan_kernel_my_pe")));
+MEMSPAN_EXPORT int aclshmem_n_pes(void) __attribute__((alias("memspan_kernel_n_pes")));
+MEMSPAN_EXPORT int aclshmem_team_my_pe(shmem_team_t team)
+    __attribute__((alias("memspan_kernel_team_my_pe")));
+MEMSPAN_EXPORT int aclshmem_team_n_pes(shmem_team_t team)
+    __attribute__((alias("memspan_kernel_team_n_pes")));
+MEMSPAN_EXPORT int aclshmem_team_translate_pe(shmem_team_t src_team, int src_pe,
+                                              shmem_team_t dest_team)
+    __attribute__((alias("memspan_kernel_team_translate_pe")));
+
 MEMSPAN_EXPORT void* memspan_kernel_ptr(const void* address, int pe) {
   return host_address(const_cast<void*>(address), pe);
 }
@@ -244,46 +264,12 @@ MEMSPAN_EXPORT void memspan_kernel_get_rows(void* dest, const void* source, ptrd
 
 MEMSPAN_EXPORT uint64_t memspan_kernel_fetch_atomic(int operation, int width, const void* word,
                                                     uint64_t operand, uint64_t compare, int pe) {
-  constexpr const char* kCall = "a kernel's atomic";
-  switch (static_cast<AtomicKind>(operation)) {
-    case AtomicKind::kFetch:
-      return apply<AtomicKind::kFetch>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kSet:
-    case AtomicKind::kSwap:
-      return apply<AtomicKind::kSwap>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kCompareSwap:
-      return apply<AtomicKind::kCompareSwap>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kAdd:
-      return apply<AtomicKind::kAdd>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kAnd:
-      return apply<AtomicKind::kAnd>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kOr:
-      return apply<AtomicKind::kOr>(kCall, width, word, operand, compare, pe);
-    case AtomicKind::kXor:
-      return apply<AtomicKind::kXor>(kCall, width, word, operand, compare, pe);
-  }
-  end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_FETCH, MEMSPAN_KERNEL_XOR);
+  return by_kind(kFetches, operation, MEMSPAN_KERNEL_FETCH)(kAtomicCall, width, word, operand,
+                                                            compare, pe);
 }
 MEMSPAN_EXPORT void memspan_kernel_change_atomic(int operation, int width, void* word,
                                                  uint64_t operand, int pe) {
-  constexpr const char* kCall = "a kernel's atomic";
-  switch (static_cast<AtomicKind>(operation)) {
-    case AtomicKind::kSet:
-      return change<AtomicKind::kSet>(kCall, width, word, operand, pe);
-    case AtomicKind::kAdd:
-      return change<AtomicKind::kAdd>(kCall, width, word, operand, pe);
-    case AtomicKind::kAnd:
-      return change<AtomicKind::kAnd>(kCall, width, word, operand, pe);
-    case AtomicKind::kOr:
-      return change<AtomicKind::kOr>(kCall, width, word, operand, pe);
-    case AtomicKind::kXor:
-      return change<AtomicKind::kXor>(kCall, width, word, operand, pe);
-    case AtomicKind::kFetch:
-    case AtomicKind::kSwap:
-    case AtomicKind::kCompareSwap:
-      break;
-  }
-  end_for_bad_number(kCall, "operation", operation, MEMSPAN_KERNEL_SET, MEMSPAN_KERNEL_XOR);
+  by_kind(kChanges, operation, MEMSPAN_KERNEL_SET)(kAtomicCall, width, word, operand, pe);
 }
 
 MEMSPAN_EXPORT void memspan_kernel_fence(void) try {

@@ -28,19 +28,59 @@ class DeviceJob : NotCopyable {
  public:
   // By the functions of `unit`, which must outlive it. kNotSupported: the device cannot be used, or
   // cannot reach host memory at the host's addresses.
-  static Result<std::unique_ptr<DeviceJob>> start(const memspan_kernel_unit& unit);
-  ~DeviceJob();
+  static Result<std::unique_ptr<DeviceJob>> start(const memspan_kernel_unit& unit) {
+    std::unique_ptr<DeviceJob> made(new DeviceJob(unit, process_state.world->waiting()));
+    MEMSPAN_PASS(made->map_heaps());
+    made->add_device_heap();
+    MEMSPAN_PASS(made->make_rings());
+    made->shared_->teams[MEMSPAN_KERNEL_TEAMS] = entry_of(0, *process_state.world_team);
+    for (const TeamTable::Handle number : process_state.teams->handles())
+      made->add_team(static_cast<int>(number), *process_state.teams->find(number));
+    MEMSPAN_PASS(made->serve());
+    // Threads of a device store to this process's memory, whatever the program's own do.
+    made->waiting_.has_threads = true;
+    return made;
+  }
+  ~DeviceJob() {
+    stop();
+    if (tickets_ != nullptr) unit_.release(tickets_);
+    for (void* const memory : mapped_) unit_.unmap(memory);
+  }
 
   const memspan_kernel_unit& unit() const { return unit_; }
   const memspan_kernel_state& state() const { return state_; }
   // Returns when all that kernels posted before is done.
   void finish() const { requests_->finish(); }
   // Stops kernels that still wait, and answers no more requests.
-  void stop();
+  void stop() {
+    meetings_.reset();  // first, since barriers wait for requests
+    requests_.reset();
+    set_stop(MEMSPAN_KERNEL_NOT_SERVED);
+  }
   // Adds the symmetric heap in device memory once it exists; the device reaches it directly.
-  void add_device_heap();
-  void add_team(int number, const Team& team);
-  void remove_team(int number);
+  void add_device_heap() {
+    std::fill(std::begin(state_.device_distances), std::end(state_.device_distances),
+              MEMSPAN_KERNEL_FAR);
+    const DeviceHeap* const heap = process_state.world->device_heap();
+    if (heap == nullptr) return;
+    state_.device_heap_base = reinterpret_cast<std::uintptr_t>(heap->base());
+    state_.device_heap_bytes = heap->bytes();
+    for (int index = 0; index < MEMSPAN_KERNEL_NEAR_PES; ++index) {
+      const int pe = state_.first_near + index;
+      if (pe >= state_.n_pes || state_.distances[index] == MEMSPAN_KERNEL_FAR) continue;
+      state_.device_distances[index] = heap->address_at(heap->base(), pe) - heap->base();
+    }
+  }
+  void add_team(int number, const Team& team) {
+    memspan_kernel_team& entry =
+        shared_->teams[static_cast<std::size_t>(number) % MEMSPAN_KERNEL_TEAMS];
+    if (entry.n_pes == 0 && team.shape().list == nullptr) entry = entry_of(number, team);
+  }
+  void remove_team(int number) {
+    memspan_kernel_team& entry =
+        shared_->teams[static_cast<std::size_t>(number) % MEMSPAN_KERNEL_TEAMS];
+    if (entry.number == number) entry = {};
+  }
 
  private:
   static constexpr std::size_t kRequests = 64;
@@ -56,13 +96,91 @@ class DeviceJob : NotCopyable {
 
   DeviceJob(const memspan_kernel_unit& unit, WaitContext& waiting)
       : unit_(unit), waiting_(waiting) {}
-  Status map(void* memory, std::size_t bytes, const std::string& what);
-  Status map_heaps();
-  Status make_rings();
-  Status serve();
-  void watch_peers();
-  void watch_waits();
-  void set_stop(std::uint32_t why);
+  Status map(void* memory, std::size_t bytes, const std::string& what) {
+    if (const char* const why = unit_.map(memory, bytes); why != nullptr)
+      return failed(fmt::format("mapping {}, {} bytes at {}", what, bytes, memory), why);
+    mapped_.push_back(memory);
+    return Status::ok();
+  }
+  Status map_heaps() {
+    const World& world = *process_state.world;
+    const SymmetricRegion& heap = process_state.routes.heap;
+    const auto is_near = [&](int pe) { return world.route(pe).is_direct(); };
+    int first = 0;
+    while (!is_near(first)) ++first;  // at the latest this process
+    state_.version = MEMSPAN_KERNEL_STATE_VERSION;
+    state_.my_pe = world.rank();
+    state_.n_pes = world.size();
+    state_.first_near = first;
+    state_.heap_base = heap.base;
+    state_.heap_bytes = heap.bytes;
+    std::fill(std::begin(state_.distances), std::end(state_.distances), MEMSPAN_KERNEL_FAR);
+    for (int pe = 0; pe < world.size(); ++pe) {
+      if (!is_near(pe) || pe - first >= MEMSPAN_KERNEL_NEAR_PES) {
+        state_.has_far_pes = 1;
+        continue;
+      }
+      const std::ptrdiff_t distance = world.route(pe).delta;
+      auto* const base = reinterpret_cast<void*>(  // NOLINT(performance-no-int-to-ptr)
+          heap.base + static_cast<std::uintptr_t>(distance));
+      MEMSPAN_PASS(map(base, heap.bytes, fmt::format("PE {}'s symmetric heap", pe)));
+      state_.distances[pe - first] = distance;
+    }
+    state_.has_native_atomics = unit_.has_native_atomics() != 0 ? 1 : 0;
+    return Status::ok();
+  }
+  Status make_rings() {
+    MEMSPAN_PASS(map(shared_.get(), sizeof(Shared), "what kernels share with the host"));
+    if (const char* const why = unit_.allocate(&tickets_, 2 * sizeof(std::uint64_t));
+        why != nullptr)
+      return failed("allocating the rings' counters", why);
+    auto* const tickets = static_cast<std::uint64_t*>(tickets_);
+    state_.stop = &shared_->stop;
+    state_.waits = &shared_->waits;
+    state_.wait_limit_ns = static_cast<std::uint64_t>(
+        std::chrono::nanoseconds(waiting_.limit.load(std::memory_order_relaxed)).count());
+    state_.teams = shared_->teams.data();
+    state_.requests = {tickets, shared_->requests.data(), kRequests};
+    state_.meetings = {tickets + 1, shared_->meetings.data(), kMeetings};
+    return Status::ok();
+  }
+  Status serve() {
+    MEMSPAN_TRY_ASSIGN(requests_,
+                       RingServer::start(shared_->requests.data(), kRequests, answer_request,
+                                         [this] {
+                                           watch_peers();
+                                           watch_waits();
+                                         }),
+                       "requests");
+    MEMSPAN_TRY_ASSIGN(
+        meetings_, RingServer::start(shared_->meetings.data(), kMeetings, answer_request, [] {}),
+        "barriers");
+    return Status::ok();
+  }
+  // A wait on the device does not know which PE it needs. A death that the program has not
+  // acknowledged ends it, as it ends such waits on the host.
+  void watch_peers() {
+    const bool is_known = waiting_.segment->header().alarms.load(std::memory_order_acquire) ==
+                          waiting_.known_alarms.load(std::memory_order_relaxed);
+    set_stop(is_known ? MEMSPAN_KERNEL_GO_ON : MEMSPAN_KERNEL_PEER_DIED);
+  }
+  // A wait in a kernel that began before a peer left is only reported, like a host wait with other
+  // threads: this process may still store the awaited value.
+  void watch_waits() {
+    if (!waiting_.has_ends()) return;
+    const auto now = Clock::now();
+    if (std::atomic_ref<std::uint32_t>(shared_->waits).exchange(0, std::memory_order_relaxed) !=
+        0) {
+      if (!wait_seen_) wait_seen_ = now;
+      wait_last_seen_ = now;
+    } else if (now - wait_last_seen_ > kNoWait) {
+      wait_seen_.reset();
+    }
+    if (wait_seen_) tell_of_end(waiting_, "a kernel", now - *wait_seen_);
+  }
+  void set_stop(std::uint32_t why) {
+    std::atomic_ref<std::uint32_t>(shared_->stop).store(why, std::memory_order_relaxed);
+  }
 
   const memspan_kernel_unit& unit_;
   WaitContext& waiting_;  // of the job, which may not be the current one
@@ -75,148 +193,6 @@ class DeviceJob : NotCopyable {
   std::unique_ptr<RingServer> requests_;
   std::unique_ptr<RingServer> meetings_;
 };
-
-Result<std::unique_ptr<DeviceJob>> DeviceJob::start(const memspan_kernel_unit& unit) {
-  std::unique_ptr<DeviceJob> made(new DeviceJob(unit, process_state.world->waiting()));
-  MEMSPAN_PASS(made->map_heaps());
-  made->add_device_heap();
-  MEMSPAN_PASS(made->make_rings());
-  made->shared_->teams[MEMSPAN_KERNEL_TEAMS] = entry_of(0, *process_state.world_team);
-  for (const TeamTable::Handle number : process_state.teams->handles())
-    made->add_team(static_cast<int>(number), *process_state.teams->find(number));
-  MEMSPAN_PASS(made->serve());
-  // Threads of a device store to this process's memory, whatever the program's own do.
-  made->waiting_.has_threads = true;
-  return made;
-}
-
-DeviceJob::~DeviceJob() {
-  stop();
-  if (tickets_ != nullptr) unit_.release(tickets_);
-  for (void* const memory : mapped_) unit_.unmap(memory);
-}
-
-void DeviceJob::stop() {
-  meetings_.reset();  // first, since barriers wait for requests
-  requests_.reset();
-  set_stop(MEMSPAN_KERNEL_NOT_SERVED);
-}
-
-void DeviceJob::set_stop(std::uint32_t why) {
-  std::atomic_ref<std::uint32_t>(shared_->stop).store(why, std::memory_order_relaxed);
-}
-
-Status DeviceJob::map(void* memory, std::size_t bytes, const std::string& what) {
-  if (const char* const why = unit_.map(memory, bytes); why != nullptr)
-    return failed(fmt::format("mapping {}, {} bytes at {}", what, bytes, memory), why);
-  mapped_.push_back(memory);
-  return Status::ok();
-}
-
-Status DeviceJob::map_heaps() {
-  const World& world = *process_state.world;
-  const SymmetricRegion& heap = process_state.routes.heap;
-  const auto is_near = [&](int pe) { return world.route(pe).is_direct(); };
-  int first = 0;
-  while (!is_near(first)) ++first;  // at the latest this process
-  state_.version = MEMSPAN_KERNEL_STATE_VERSION;
-  state_.my_pe = world.rank();
-  state_.n_pes = world.size();
-  state_.first_near = first;
-  state_.heap_base = heap.base;
-  state_.heap_bytes = heap.bytes;
-  std::fill(std::begin(state_.distances), std::end(state_.distances), MEMSPAN_KERNEL_FAR);
-  for (int pe = 0; pe < world.size(); ++pe) {
-    if (!is_near(pe) || pe - first >= MEMSPAN_KERNEL_NEAR_PES) {
-      state_.has_far_pes = 1;
-      continue;
-    }
-    const std::ptrdiff_t distance = world.route(pe).delta;
-    auto* const base = reinterpret_cast<void*>(  // NOLINT(performance-no-int-to-ptr)
-        heap.base + static_cast<std::uintptr_t>(distance));
-    MEMSPAN_PASS(map(base, heap.bytes, fmt::format("PE {}'s symmetric heap", pe)));
-    state_.distances[pe - first] = distance;
-  }
-  state_.has_native_atomics = unit_.has_native_atomics() != 0 ? 1 : 0;
-  return Status::ok();
-}
-
-void DeviceJob::add_device_heap() {
-  std::fill(std::begin(state_.device_distances), std::end(state_.device_distances),
-            MEMSPAN_KERNEL_FAR);
-  const DeviceHeap* const heap = process_state.world->device_heap();
-  if (heap == nullptr) return;
-  state_.device_heap_base = reinterpret_cast<std::uintptr_t>(heap->base());
-  state_.device_heap_bytes = heap->bytes();
-  for (int index = 0; index < MEMSPAN_KERNEL_NEAR_PES; ++index) {
-    const int pe = state_.first_near + index;
-    if (pe >= state_.n_pes || state_.distances[index] == MEMSPAN_KERNEL_FAR) continue;
-    state_.device_distances[index] = heap->address_at(heap->base(), pe) - heap->base();
-  }
-}
-
-Status DeviceJob::make_rings() {
-  MEMSPAN_PASS(map(shared_.get(), sizeof(Shared), "what kernels share with the host"));
-  if (const char* const why = unit_.allocate(&tickets_, 2 * sizeof(std::uint64_t)); why != nullptr)
-    return failed("allocating the rings' counters", why);
-  auto* const tickets = static_cast<std::uint64_t*>(tickets_);
-  state_.stop = &shared_->stop;
-  state_.waits = &shared_->waits;
-  state_.wait_limit_ns = static_cast<std::uint64_t>(
-      std::chrono::nanoseconds(waiting_.limit.load(std::memory_order_relaxed)).count());
-  state_.teams = shared_->teams.data();
-  state_.requests = {tickets, shared_->requests.data(), kRequests};
-  state_.meetings = {tickets + 1, shared_->meetings.data(), kMeetings};
-  return Status::ok();
-}
-
-Status DeviceJob::serve() {
-  MEMSPAN_TRY_ASSIGN(requests_,
-                     RingServer::start(shared_->requests.data(), kRequests, answer_request,
-                                       [this] {
-                                         watch_peers();
-                                         watch_waits();
-                                       }),
-                     "requests");
-  MEMSPAN_TRY_ASSIGN(meetings_,
-                     RingServer::start(shared_->meetings.data(), kMeetings, answer_request, [] {}),
-                     "barriers");
-  return Status::ok();
-}
-
-// A wait on the device does not know which PE it needs. A death that the program has not
-// acknowledged ends it, as it ends such waits on the host.
-void DeviceJob::watch_peers() {
-  const bool is_known = waiting_.segment->header().alarms.load(std::memory_order_acquire) ==
-                        waiting_.known_alarms.load(std::memory_order_relaxed);
-  set_stop(is_known ? MEMSPAN_KERNEL_GO_ON : MEMSPAN_KERNEL_PEER_DIED);
-}
-
-// A wait in a kernel that began before a peer left is only reported, like a host wait with other
-// threads: this process may still store the awaited value.
-void DeviceJob::watch_waits() {
-  if (!waiting_.has_ends()) return;
-  const auto now = Clock::now();
-  if (std::atomic_ref<std::uint32_t>(shared_->waits).exchange(0, std::memory_order_relaxed) != 0) {
-    if (!wait_seen_) wait_seen_ = now;
-    wait_last_seen_ = now;
-  } else if (now - wait_last_seen_ > kNoWait) {
-    wait_seen_.reset();
-  }
-  if (wait_seen_) tell_of_end(waiting_, "a kernel", now - *wait_seen_);
-}
-
-void DeviceJob::add_team(int number, const Team& team) {
-  memspan_kernel_team& entry =
-      shared_->teams[static_cast<std::size_t>(number) % MEMSPAN_KERNEL_TEAMS];
-  if (entry.n_pes == 0 && team.shape().list == nullptr) entry = entry_of(number, team);
-}
-
-void DeviceJob::remove_team(int number) {
-  memspan_kernel_team& entry =
-      shared_->teams[static_cast<std::size_t>(number) % MEMSPAN_KERNEL_TEAMS];
-  if (entry.number == number) entry = {};
-}
 
 // ---- the translation units with kernels for a device, and which state they have
 

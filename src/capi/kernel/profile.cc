@@ -6,7 +6,7 @@
 #include <array>
 #include <cstdio>
 
-#include "capi/aclshmem/attributes.h"
+#include "capi/aclshmem/instances.h"
 #include "core/environment.h"
 #include "core/lifetime.h"
 #include "device/host/grid.h"

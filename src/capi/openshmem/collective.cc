@@ -16,7 +16,7 @@ template <typename... More>
 [[gnu::noinline]] int collective(const char* call, shmem_team_t team, const Elements& elements,
                                  Status (*function)(const Collective&, More...),
                                  std::type_identity_t<More>... more) try {
-  return outcome(call, function({call, team_of(call, team), elements}, more...));
+  return require(call, function({call, team_of(call, team), elements}, more...)) ? 0 : 1;
 }
 MEMSPAN_CATCH_IN(call, 1)
 
@@ -74,26 +74,21 @@ void set_reduce(const char* call, const ActiveSet& set, void* dest, const void* 
 using namespace memspan::capi;
 namespace pgas = memspan::pgas;
 
-#define MEMSPAN_COLLECTIVE(function, type, size, operation, ...)                          \
-  MEMSPAN_PROFILED(int, function,                                                         \
-                   (shmem_team_t team, type * dest, const type* source, size_t nelems)) { \
-    return collective("shmem_" #function, team, {dest, source, nelems, size},             \
-                      operation __VA_OPT__(, ) __VA_ARGS__);                              \
+// `parameters` is what comes after the buffers.
+#define MEMSPAN_COLLECTIVE_WITH(function, type, size, parameters, ...)                      \
+  MEMSPAN_PROFILED(                                                                         \
+      int, function,                                                                        \
+      (shmem_team_t team, type * dest, const type* source, MEMSPAN_UNPACK parameters)) {    \
+    return collective("shmem_" #function, team, {dest, source, nelems, size}, __VA_ARGS__); \
   }
+#define MEMSPAN_COLLECTIVE(function, type, size, ...) \
+  MEMSPAN_COLLECTIVE_WITH(function, type, size, (size_t nelems), __VA_ARGS__)
 #define MEMSPAN_BROADCAST(function, type, size)                                                   \
-  MEMSPAN_PROFILED(                                                                               \
-      int, function,                                                                              \
-      (shmem_team_t team, type * dest, const type* source, size_t nelems, int PE_root)) {         \
-    return collective("shmem_" #function, team, {dest, source, nelems, size}, broadcast, PE_root, \
-                      pgas::RootsDest::kWritten);                                                 \
-  }
-#define MEMSPAN_ALLTOALLS(function, type, size)                                               \
-  MEMSPAN_PROFILED(int, function,                                                             \
-                   (shmem_team_t team, type * dest, const type* source, ptrdiff_t dst,        \
-                    ptrdiff_t sst, size_t nelems)) {                                          \
-    return collective("shmem_" #function, team, {dest, source, nelems, size}, alltoalls, dst, \
-                      sst);                                                                   \
-  }
+  MEMSPAN_COLLECTIVE_WITH(function, type, size, (size_t nelems, int PE_root), broadcast, PE_root, \
+                          pgas::RootsDest::kWritten)
+#define MEMSPAN_ALLTOALLS(function, type, size)                                                \
+  MEMSPAN_COLLECTIVE_WITH(function, type, size, (ptrdiff_t dst, ptrdiff_t sst, size_t nelems), \
+                          alltoalls, dst, sst)
 
 #define MEMSPAN_TEAM_TYPED(name, type)                              \
   MEMSPAN_BROADCAST(name##_broadcast, type, sizeof(type))           \
@@ -150,28 +145,20 @@ MEMSPAN_PROFILED(void, sync, (MEMSPAN_SET_PARAMETERS)) {
   set_sync("shmem_sync", MEMSPAN_SET);
 }
 
-#define MEMSPAN_ALIKE(operation, bits, size)                                                  \
-  MEMSPAN_PROFILED(void, operation##bits,                                                     \
-                   (void* dest, const void* source, size_t nelems, MEMSPAN_SET_PARAMETERS)) { \
-    set_collective("shmem_" #operation #bits, MEMSPAN_SET, {dest, source, nelems, size},      \
-                   operation);                                                                \
+#define MEMSPAN_SET_CALL(function, size, parameters, ...)                                       \
+  MEMSPAN_PROFILED(                                                                             \
+      void, function,                                                                           \
+      (void* dest, const void* source, MEMSPAN_UNPACK parameters, MEMSPAN_SET_PARAMETERS)) {    \
+    set_collective("shmem_" #function, MEMSPAN_SET, {dest, source, nelems, size}, __VA_ARGS__); \
   }
-#define MEMSPAN_SET_SIZED(bits, size)                                                             \
-  MEMSPAN_PROFILED(                                                                               \
-      void, broadcast##bits,                                                                      \
-      (void* dest, const void* source, size_t nelems, int PE_root, MEMSPAN_SET_PARAMETERS)) {     \
-    set_collective("shmem_broadcast" #bits, MEMSPAN_SET, {dest, source, nelems, size}, broadcast, \
-                   PE_root, pgas::RootsDest::kLeft);                                              \
-  }                                                                                               \
-  MEMSPAN_ALIKE(collect, bits, size)                                                              \
-  MEMSPAN_ALIKE(fcollect, bits, size)                                                             \
-  MEMSPAN_ALIKE(alltoall, bits, size)                                                             \
-  MEMSPAN_PROFILED(void, alltoalls##bits,                                                         \
-                   (void* dest, const void* source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,  \
-                    MEMSPAN_SET_PARAMETERS)) {                                                    \
-    set_collective("shmem_alltoalls" #bits, MEMSPAN_SET, {dest, source, nelems, size}, alltoalls, \
-                   dst, sst);                                                                     \
-  }
+#define MEMSPAN_SET_SIZED(bits, size)                                                       \
+  MEMSPAN_SET_CALL(broadcast##bits, size, (size_t nelems, int PE_root), broadcast, PE_root, \
+                   pgas::RootsDest::kLeft)                                                  \
+  MEMSPAN_SET_CALL(collect##bits, size, (size_t nelems), collect)                           \
+  MEMSPAN_SET_CALL(fcollect##bits, size, (size_t nelems), fcollect)                         \
+  MEMSPAN_SET_CALL(alltoall##bits, size, (size_t nelems), alltoall)                         \
+  MEMSPAN_SET_CALL(alltoalls##bits, size, (ptrdiff_t dst, ptrdiff_t sst, size_t nelems),    \
+                   alltoalls, dst, sst)
 MEMSPAN_ACTIVE_SET_SIZES(MEMSPAN_SET_SIZED)  // NOLINT(readability-function-size): the standard's
 
 #define MEMSPAN_TO_ALL(name, type, verb, operation)                                               \

@@ -19,9 +19,6 @@ inline std::uint64_t number_of(shmem_ctx_t ctx) {
 inline shmem_team_t team_handle(std::uint64_t number) {
   return reinterpret_cast<shmem_team_t>(number);
 }
-inline shmem_ctx_t ctx_handle(std::uint64_t number) {
-  return reinterpret_cast<shmem_ctx_t>(number);
-}
 
 // Null when it names no team.
 inline Team* find_team(shmem_team_t team) {

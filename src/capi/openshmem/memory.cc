@@ -77,8 +77,8 @@ MEMSPAN_PROFILED(void*, calloc, (size_t count, size_t size)) try {
   if (pointer == nullptr) return nullptr;
   std::memset(pointer, 0, bytes);
   // A peer's put must not come before the zeros.
-  if (!require("shmem_calloc", process_state.world_team->barrier("shmem_calloc"))) return nullptr;
-  return pointer;
+  const Status met = process_state.world_team->barrier("shmem_calloc");
+  return require("shmem_calloc", met) ? pointer : nullptr;
 }
 MEMSPAN_CATCH(nullptr)
 

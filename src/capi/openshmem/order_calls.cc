@@ -2,7 +2,8 @@
 // Contexts: the team that PE numbers count in, and what is outstanding at PEs that are not mapped.
 // A session is only a hint. Fence and quiet, and the two barriers of all PEs: mapped memory needs
 // one instruction, whatever the context; links that the context used since its last quiet are
-// asked.
+// asked. Distributed locks.
+#include "pgas/lock.h"
 #include "pgas/rma.h"
 
 #include "capi/access.h"
@@ -24,7 +25,7 @@ namespace {
 
 constexpr long kAllOptions = SHMEM_CTX_PRIVATE | SHMEM_CTX_SERIALIZED | SHMEM_CTX_NOSTORE;
 
-int create(const char* call, shmem_team_t team, long options, shmem_ctx_t* ctx) {
+int create_context(const char* call, shmem_team_t team, long options, shmem_ctx_t* ctx) try {
   require_started(call);
   require_not_null(call, "ctx", ctx);
   *ctx = SHMEM_CTX_INVALID;
@@ -34,9 +35,10 @@ int create(const char* call, shmem_team_t team, long options, shmem_ctx_t* ctx) 
       std::make_unique<Context>(Context{&team_of(call, team), number_of(team), is_private});
   auto number = process_state.contexts->add(std::move(context));
   if (number == 0) return 1;
-  *ctx = ctx_handle(number);
+  *ctx = reinterpret_cast<shmem_ctx_t>(number);
   return 0;
 }
+MEMSPAN_CATCH_IN(call, 1)
 
 // Links keep order without it.
 inline void fence() {
@@ -44,11 +46,12 @@ inline void fence() {
 }
 
 // Sequentially consistent: what was stored before is visible to every PE, not only in order.
-inline void quiet(const char* call, ContextNumber context = kDefaultContext) {
+inline void quiet(const char* call, ContextNumber context = kDefaultContext) try {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (process_state.has_links) [[unlikely]]
     require(call, quiet_links(routes_of(context)));
 }
+MEMSPAN_CATCH_AND_END(call)
 
 // The standard lets the others do nothing with SHMEM_CTX_INVALID.
 bool names_operations(const char* call, shmem_ctx_t ctx) {
@@ -69,20 +72,24 @@ void quiet_peers(const char* call, shmem_ctx_t ctx, const int* peers, std::size_
   quiet(call, number_of(ctx));
 }
 
+std::uint64_t* lock_word(const char* call, long* lock) {
+  static_assert(sizeof(long) == sizeof(std::uint64_t));
+  require_host_word(call, "lock", lock);
+  return reinterpret_cast<std::uint64_t*>(lock);
+}
+
 }  // namespace
 }  // namespace memspan::capi
 
 using namespace memspan::capi;
 
-MEMSPAN_PROFILED(int, ctx_create, (long options, shmem_ctx_t* ctx)) try {
-  return create("shmem_ctx_create", SHMEM_TEAM_WORLD, options, ctx);
+MEMSPAN_PROFILED(int, ctx_create, (long options, shmem_ctx_t* ctx)) {
+  return create_context("shmem_ctx_create", SHMEM_TEAM_WORLD, options, ctx);
 }
-MEMSPAN_CATCH(1)
 
-MEMSPAN_PROFILED(int, team_create_ctx, (shmem_team_t team, long options, shmem_ctx_t* ctx)) try {
-  return create("shmem_team_create_ctx", team, options, ctx);
+MEMSPAN_PROFILED(int, team_create_ctx, (shmem_team_t team, long options, shmem_ctx_t* ctx)) {
+  return create_context("shmem_team_create_ctx", team, options, ctx);
 }
-MEMSPAN_CATCH(1)
 
 MEMSPAN_PROFILED(void, ctx_destroy, (shmem_ctx_t ctx)) try {
   if (ctx == SHMEM_CTX_INVALID) return;
@@ -112,27 +119,25 @@ MEMSPAN_PROFILED(void, ctx_session_start,
                  (shmem_ctx_t, long, const shmem_ctx_session_config_t*, long)) {}
 MEMSPAN_PROFILED(void, ctx_session_stop, ([[maybe_unused]] shmem_ctx_t ctx)) {}
 
-MEMSPAN_PROFILED(void, fence, (void)) try { fence(); }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_PROFILED(void, ctx_fence, (shmem_ctx_t ctx)) try {
+MEMSPAN_PROFILED(void, fence, (void)) {
+  fence();
+}
+MEMSPAN_PROFILED(void, ctx_fence, (shmem_ctx_t ctx)) {
   if (names_operations("shmem_ctx_fence", ctx)) fence();
 }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_PROFILED(void, quiet, (void)) try { quiet("shmem_quiet"); }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_PROFILED(void, ctx_quiet, (shmem_ctx_t ctx)) try {
+MEMSPAN_PROFILED(void, quiet, (void)) {
+  quiet("shmem_quiet");
+}
+MEMSPAN_PROFILED(void, ctx_quiet, (shmem_ctx_t ctx)) {
   if (names_operations("shmem_ctx_quiet", ctx)) quiet("shmem_ctx_quiet", number_of(ctx));
 }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_PROFILED(void, pe_quiet, (const int* target_pes, size_t npes)) try {
+MEMSPAN_PROFILED(void, pe_quiet, (const int* target_pes, size_t npes)) {
   quiet_peers("shmem_pe_quiet", SHMEM_CTX_DEFAULT, target_pes, npes);
 }
-MEMSPAN_CATCH_AND_END(__func__)
-MEMSPAN_PROFILED(void, ctx_pe_quiet, (shmem_ctx_t ctx, const int* target_pes, size_t npes)) try {
+MEMSPAN_PROFILED(void, ctx_pe_quiet, (shmem_ctx_t ctx, const int* target_pes, size_t npes)) {
   if (names_operations("shmem_ctx_pe_quiet", ctx))
     quiet_peers("shmem_ctx_pe_quiet", ctx, target_pes, npes);
 }
-MEMSPAN_CATCH_AND_END(__func__)
 
 MEMSPAN_PROFILED(void, barrier_all, (void)) try {
   require_started("shmem_barrier_all");
@@ -146,6 +151,32 @@ MEMSPAN_PROFILED(void, sync_all, (void)) try {
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_PROFILED(int, team_sync, (shmem_team_t team)) try {
   constexpr const char* kCall = "shmem_team_sync";
-  return outcome(kCall, sync(kCall, team_of(kCall, team)));
+  return require(kCall, sync(kCall, team_of(kCall, team))) ? 0 : 1;
 }
 MEMSPAN_CATCH(1)
+
+// ---- locks
+
+MEMSPAN_PROFILED(void, set_lock, (long* lock)) try {
+  constexpr const char* kCall = "shmem_set_lock";
+  std::uint64_t* word = lock_word(kCall, lock);
+  require(kCall, memspan::pgas::lock(*process_state.world, kCall, word));
+}
+MEMSPAN_CATCH_AND_END(__func__)
+
+MEMSPAN_PROFILED(int, test_lock, (long* lock)) try {
+  constexpr const char* kCall = "shmem_test_lock";
+  std::uint64_t* word = lock_word(kCall, lock);
+  const auto taken = memspan::pgas::try_lock(*process_state.world, word);
+  return require(kCall, taken.status()) && *taken ? 0 : 1;
+}
+MEMSPAN_CATCH_AND_END(__func__)
+
+// Completes this PE's puts before another PE can take the lock.
+MEMSPAN_PROFILED(void, clear_lock, (long* lock)) try {
+  constexpr const char* kCall = "shmem_clear_lock";
+  std::uint64_t* word = lock_word(kCall, lock);
+  pshmem_quiet();
+  require(kCall, memspan::pgas::unlock(*process_state.world, kCall, word));
+}
+MEMSPAN_CATCH_AND_END(__func__)

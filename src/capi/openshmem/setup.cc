@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Start, end, and queries of the job.
 
-#include <cstdarg>
 #include <cstdio>
 #include <cstring>
 
@@ -81,12 +80,11 @@ MEMSPAN_PROFILED(void, init, (void)) try {
 MEMSPAN_CATCH_AND_END(__func__)
 
 MEMSPAN_PROFILED(int, init_thread, (int requested, int* provided)) try {
-  if (requested < SHMEM_THREAD_SINGLE || requested > SHMEM_THREAD_MULTIPLE) {
-    log_line(LogLevel::kError, "shmem_init_thread: requested is " + std::to_string(requested) +
-                                   ", allowed are 0 to 3");
-    return 1;
-  }
-  Status status = start_by_environment("shmem_init_thread", requested);
+  const bool is_valid = requested >= SHMEM_THREAD_SINGLE && requested <= SHMEM_THREAD_MULTIPLE;
+  const Status status =
+      is_valid ? start_by_environment("shmem_init_thread", requested)
+               : Status(Code::kInvalidArgument,
+                        "requested is " + std::to_string(requested) + ", allowed are 0 to 3");
   if (!status.is_ok()) {
     log_line(LogLevel::kError, "shmem_init_thread: " + status.message());
     return 1;
@@ -112,10 +110,7 @@ MEMSPAN_PROFILED(void, finalize, (void)) try {
     return;
   }
   require_started("shmem_finalize");
-  Status status = stop("shmem_finalize");
-  if (status.is_ok()) return;
-  fail("shmem_finalize", status);
-  abandon();
+  if (!require("shmem_finalize", stop("shmem_finalize"))) abandon();
 }
 MEMSPAN_CATCH_AND_END(__func__)
 
@@ -164,3 +159,43 @@ MEMSPAN_PROFILED(void, info_get_name, (char* name)) {
 
 // For profiling tools to put something in front; the library itself has nothing to switch.
 MEMSPAN_PROFILED(void, pcontrol, ([[maybe_unused]] int level, ...)) {}
+
+// ---- names of earlier versions of OpenSHMEM and of SGI's SHMEM, for what has another name today
+
+#define MEMSPAN_DEPRECATED(result, name, parameters) \
+  MEMSPAN_PROFILED_AS(, result, name, p##name, parameters)
+
+// It cannot fail but by ending the process, and the number has never meant anything.
+MEMSPAN_DEPRECATED(void, start_pes, ([[maybe_unused]] int npes)) {
+  if (!is_started()) pshmem_init();
+}
+MEMSPAN_DEPRECATED(int, _my_pe, (void)) {
+  return pshmem_my_pe();
+}
+MEMSPAN_DEPRECATED(int, _num_pes, (void)) {
+  return pshmem_n_pes();
+}
+MEMSPAN_DEPRECATED(void*, shmalloc, (size_t size)) {
+  return pshmem_malloc(size);
+}
+MEMSPAN_DEPRECATED(void*, shmemalign, (size_t alignment, size_t size)) {
+  return pshmem_align(alignment, size);
+}
+MEMSPAN_DEPRECATED(void*, shrealloc, (void* ptr, size_t size)) {
+  return pshmem_realloc(ptr, size);
+}
+MEMSPAN_DEPRECATED(void, shfree, (void* ptr)) {
+  pshmem_free(ptr);
+}
+
+MEMSPAN_PROFILED(long, swap, (long* dest, long value, int pe)) {
+  return pshmem_long_atomic_swap(dest, value, pe);
+}
+
+// Memory has been coherent for long: there is no cache to clear.
+MEMSPAN_PROFILED(void, clear_cache_inv, (void)) {}
+MEMSPAN_PROFILED(void, set_cache_inv, (void)) {}
+MEMSPAN_PROFILED(void, clear_cache_line_inv, ([[maybe_unused]] void* dest)) {}
+MEMSPAN_PROFILED(void, set_cache_line_inv, ([[maybe_unused]] void* dest)) {}
+MEMSPAN_PROFILED(void, udcflush, (void)) {}
+MEMSPAN_PROFILED(void, udcflush_line, ([[maybe_unused]] void* dest)) {}

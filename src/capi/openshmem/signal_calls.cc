@@ -48,10 +48,8 @@ MEMSPAN_CATCH_AND_END(call)
                                             std::size_t bytes, const Signal& signal, int pe,
                                             ContextNumber context) {
   const RouteTable& routes = process_state.routes;
-  const auto word = reinterpret_cast<std::uintptr_t>(signal.word);
   if (only_counts() && bytes != 0 && !is_null(source) &&
-      routes.is_in_heap<sizeof *signal.word>(signal.word) && word % sizeof *signal.word == 0)
-      [[likely]] {
+      routes.is_in_heap<sizeof *signal.word>(signal.word) && is_aligned(signal.word)) [[likely]] {
     if (const Route* route = routes.find_mapped_recorded(dest, bytes, pe)) {
       require(call, pgas::put_signal(routes, {*route, *route}, dest, source, bytes, signal.word,
                                      signal.value, signal_op(call, signal.op)));
@@ -66,9 +64,8 @@ inline void put_signal(const char* call, void* dest, const void* source, std::si
                        const Signal& signal, int pe, ContextNumber context) {
   const RouteTable& routes = process_state.routes;
   const Route* route = routes.find_mapped<kElementBytes>(dest, count, pe);
-  const auto word = reinterpret_cast<std::uintptr_t>(signal.word);
   if (route == nullptr || is_null(source) || !routes.is_in_heap<sizeof *signal.word>(signal.word) ||
-      word % sizeof *signal.word != 0) [[unlikely]]
+      !is_aligned(signal.word)) [[unlikely]]
     return put_signal_elsewhere(call, dest, source, bytes_of(count, kElementBytes), signal, pe,
                                 context);
   require(call, pgas::put_signal(routes, {*route, *route}, dest, source, count * kElementBytes,

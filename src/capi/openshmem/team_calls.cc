@@ -4,7 +4,6 @@
 #include <openshmem/shmemx.h>
 
 #include "capi/access.h"
-#include "capi/aclshmem/teams.h"
 #include "capi/errors.h"
 #include "capi/openshmem/handles.h"
 #include "capi/openshmem/profiling_alias.h"
@@ -61,20 +60,6 @@ TeamShape row(int y, int xrange, int size) {
 }
 TeamShape column(int x, int xrange, int size) {
   return {x, xrange, (size - x + xrange - 1) / xrange};
-}
-
-void destroy(const char* call, shmem_team_t handle) {
-  if (handle == SHMEM_TEAM_INVALID) return;
-  Team* team =
-      process_state.teams == nullptr ? nullptr : process_state.teams->find(number_of(handle));
-  // A program may not destroy the predefined teams.
-  if (team == nullptr) end_for_bad_handle(call, "team", handle);
-  auto is_shareable = [team](const Context& context) {
-    return context.team == team && !context.is_private;
-  };
-  process_state.contexts->remove_if(is_shareable);
-  require(call, team->destroy(call));
-  remove_team(number_of(handle));
 }
 
 // Null for SHMEM_TEAM_INVALID; ends the process for what never was a team.
@@ -144,9 +129,7 @@ try {
   *yaxis_team = SHMEM_TEAM_INVALID;
   Team* parent = team_or_null(kCall, parent_team);
   if (parent == nullptr) return 1;
-  if (xrange < 1)
-    return failed(kCall, Status(Code::kInvalidArgument, "xrange is " + std::to_string(xrange) +
-                                                            ", allowed are 1 and more"));
+  if (xrange < 1) return failed(kCall, invalid("xrange is {}, allowed are 1 and more", xrange));
   xrange = std::min(xrange, parent->size());
   int rows = (parent->size() + xrange - 1) / xrange;
   int result =
@@ -157,8 +140,16 @@ try {
 MEMSPAN_CATCH(1)
 
 MEMSPAN_PROFILED(void, team_destroy, (shmem_team_t team)) try {
-  require_started("shmem_team_destroy");
-  destroy("shmem_team_destroy", team);
+  constexpr const char* kCall = "shmem_team_destroy";
+  require_started(kCall);
+  if (team == SHMEM_TEAM_INVALID) return;
+  // A program may not destroy the predefined teams.
+  Team* const found = process_state.teams->find(number_of(team));
+  if (found == nullptr) end_for_bad_handle(kCall, "team", team);
+  process_state.contexts->remove_if(
+      [found](const Context& context) { return context.team == found && !context.is_private; });
+  require(kCall, found->destroy(kCall));
+  remove_team(number_of(team));
 }
 MEMSPAN_CATCH_AND_END(__func__)
 

@@ -64,7 +64,7 @@ MEMSPAN_PROFILED(uint64_t, signal_wait_until, (uint64_t * sig_addr, int cmp, uin
   std::uint64_t seen = 0;
   wait_until(kCall, [&] {
     seen = __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
-    return memspan::pgas::holds(&seen, compare, cmp_value);
+    return holds(&seen, compare, cmp_value);
   });
   return seen;
 }

@@ -38,17 +38,13 @@ Status check_config(std::uint32_t ranks, const smem_bm_config_t* config) {
   if (config->controlOperationTimeout == 0)
     return invalid("config is invalid: controlOperationTimeout is zero");
   if (!config->autoRanking && config->rankId >= ranks)
-    return invalid(fmt::format("config is invalid: rankId is {}, allowed are 0 to {}",
-                               config->rankId, ranks - 1));
+    return invalid("config is invalid: rankId is {}, allowed are 0 to {}", config->rankId,
+                   ranks - 1);
   if (std::memchr(config->hcomUrl, '\0', sizeof config->hcomUrl) == nullptr)
-    return invalid(fmt::format("config is invalid: hcomUrl has no end within {} bytes",
-                               sizeof config->hcomUrl));
+    return invalid("config is invalid: hcomUrl has no end within {} bytes", sizeof config->hcomUrl);
   const std::string_view url = config->hcomUrl;
   if (!url.empty() && !url.starts_with("tcp://"))
-    return invalid(
-        fmt::format("config is invalid: hcomUrl is \"{}\", allowed is "
-                    "tcp://IP[/MASK]:PORT",
-                    url));
+    return invalid("config is invalid: hcomUrl is \"{}\", allowed is tcp://IP[/MASK]:PORT", url);
   return Status::ok();
 }
 
@@ -84,29 +80,26 @@ Status check_option(const smem_bm_create_option_t* option) {
   if (option->maxDramSize == 0 && option->maxHbmSize == 0)
     return invalid("invalid param, maxMemorySize is 0: the pool needs host or device memory");
   if (option->localDRAMSize > kMostHostBytes)
-    return invalid(fmt::format("local DRAM size exceeded: {}, allowed are up to {} bytes",
-                               option->localDRAMSize, kMostHostBytes));
+    return invalid("local DRAM size exceeded: {}, allowed are up to {} bytes",
+                   option->localDRAMSize, kMostHostBytes);
   if (option->localHBMSize > kMostDeviceBytes)
-    return invalid(fmt::format("local HBM size exceeded: {}, allowed are up to {} bytes",
-                               option->localHBMSize, kMostDeviceBytes));
+    return invalid("local HBM size exceeded: {}, allowed are up to {} bytes", option->localHBMSize,
+                   kMostDeviceBytes);
   if (option->maxDramSize < option->localDRAMSize)
-    return invalid(fmt::format("maxDramSize less than localMemorySize: {} and {}{}",
-                               option->maxDramSize, option->localDRAMSize, kPoolSize));
+    return invalid("maxDramSize less than localMemorySize: {} and {}{}", option->maxDramSize,
+                   option->localDRAMSize, kPoolSize);
   if (option->maxHbmSize < option->localHBMSize)
-    return invalid(fmt::format("maxHBMSize less than localMemorySize: {} and {}{}",
-                               option->maxHbmSize, option->localHBMSize, kPoolSize));
+    return invalid("maxHBMSize less than localMemorySize: {} and {}{}", option->maxHbmSize,
+                   option->localHBMSize, kPoolSize);
   if ((option->flags & ~kKnownFlags) != 0)
-    return invalid(fmt::format("invalid param, flags are {:#x}, allowed are the lowest 11 bits",
-                               option->flags));
+    return invalid("invalid param, flags are {:#x}, allowed are the lowest 11 bits", option->flags);
   if ((option->flags & SMEM_BM_FLAG_CREATE_WITH_SHM) != 0 &&
       (option->dramShmFd < 0 || option->localDRAMSize == 0))
-    return invalid(
-        fmt::format("share memory flag set, but input fd invalid: {}, or local dram "
-                    "size zero.",
-                    option->dramShmFd));
+    return invalid("share memory flag set, but input fd invalid: {}, or local dram size zero.",
+                   option->dramShmFd);
   if ((number_of(option->dataOpType) & kKnownOperations) == 0)
-    return invalid(fmt::format("invalid opType {:#x}, allowed are SMEMB_DATA_OP_...",
-                               number_of(option->dataOpType)));
+    return invalid("invalid opType {:#x}, allowed are SMEMB_DATA_OP_...",
+                   number_of(option->dataOpType));
   return Status::ok();
 }
 
@@ -134,8 +127,7 @@ Result<std::unique_ptr<BigMemory>> make_pool(std::uint32_t id,
   if ((option.flags & SMEM_BM_FLAG_CREATE_WITH_SHM) != 0) {
     options.host_memory = duplicate(option.dramShmFd);
     if (!options.host_memory.is_valid())
-      return invalid(
-          fmt::format("share memory flag set, but input fd invalid: {}", option.dramShmFd));
+      return invalid("share memory flag set, but input fd invalid: {}", option.dramShmFd);
   }
   auto memory = std::make_unique<BigMemory>();
   MEMSPAN_PASS_ASSIGN(memory->pool, Pool::create(membership.member, std::move(options),
@@ -167,7 +159,7 @@ bool destroy_pool(const void* handle) {
   return true;
 }
 
-std::int32_t join(const char* call, smem_bm_t handle, void** address) {
+std::int32_t join_pool(const char* call, smem_bm_t handle, void** address) {
   const auto join = [&](BigMemory& memory) {
     Pool& pool = *memory.pool;
     MEMSPAN_PASS(pool.join(memory.deadline()));
@@ -186,7 +178,7 @@ std::optional<RangeKind> kind_of(smem_bm_mem_type type) {
 }
 
 Status bad_type(smem_bm_mem_type type) {
-  return invalid(fmt::format("input mem type is invalid, memType: {}", static_cast<int>(type)));
+  return invalid("input mem type is invalid, memType: {}", static_cast<int>(type));
 }
 
 }  // namespace
@@ -261,18 +253,16 @@ MEMSPAN_EXPORT void smem_bm_destroy(smem_bm_t handle) try {
 }
 MEMSPAN_CATCH()
 
-MEMSPAN_EXPORT int32_t smem_bm_join(smem_bm_t handle, [[maybe_unused]] uint32_t flags) try {
-  return join(__func__, handle, nullptr);
+MEMSPAN_EXPORT int32_t smem_bm_join(smem_bm_t handle, [[maybe_unused]] uint32_t flags) {
+  return join_pool(__func__, handle, nullptr);
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 // The symbol that the header's form with three arguments names.
 __attribute__((visibility("default"))) int32_t smem_bm_join(smem_bm_t handle,
                                                             [[maybe_unused]] uint32_t flags,
-                                                            void** localGvaAddress) try {
-  return join(__func__, handle, localGvaAddress);
+                                                            void** localGvaAddress) {
+  return join_pool(__func__, handle, localGvaAddress);
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_bm_leave(smem_bm_t handle, [[maybe_unused]] uint32_t flags) {
   return with_pool(__func__, handle,
@@ -298,8 +288,8 @@ MEMSPAN_EXPORT void* smem_bm_ptr_by_mem_type(smem_bm_t handle, smem_bm_mem_type 
     if (memType != SMEM_MEM_TYPE_HOST && memType != SMEM_MEM_TYPE_DEVICE) return bad_type(memType);
     const RankWindows& windows = memory.pool->windows(*kind_of(memType));
     if (peerRankId >= memory.pool->ranks())
-      return invalid(fmt::format("invalid param, peerRankId too large: {}, allowed are 0 to {}",
-                                 peerRankId, memory.pool->ranks() - 1));
+      return invalid("invalid param, peerRankId too large: {}, allowed are 0 to {}", peerRankId,
+                     memory.pool->ranks() - 1);
     if (windows.bytes() == 0)
       return invalid("the pool has no memory of that type: its largest size is 0");
     address = windows.begin_of(peerRankId);
@@ -339,10 +329,9 @@ MEMSPAN_EXPORT int32_t memspan_pool_wait_members(smem_bm_t pool, uint32_t count,
   const Deadline deadline = deadline_of(timeout_ms);
   return with_pool(call, pool, [&](BigMemory& memory) {
     const std::uint32_t ranks = memory.pool->ranks();
-    return smem_result_of_turn(
-        call, count == 0 || count > ranks
-                  ? invalid(fmt::format("count is {}, allowed are 1 to {}", count, ranks))
-                  : memory.pool->await_members(count, deadline));
+    return smem_result_of_turn(call, count == 0 || count > ranks
+                                         ? invalid("count is {}, allowed are 1 to {}", count, ranks)
+                                         : memory.pool->await_members(count, deadline));
   });
 }
 
@@ -352,8 +341,7 @@ MEMSPAN_EXPORT int32_t memspan_pool_wait_rank(smem_bm_t pool, uint32_t rank, uin
   return with_pool(call, pool, [&](BigMemory& memory) {
     const std::uint32_t ranks = memory.pool->ranks();
     return smem_result_of_turn(
-        call, rank >= ranks
-                  ? invalid(fmt::format("rank is {}, allowed are 0 to {}", rank, ranks - 1))
-                  : memory.pool->await_member(rank, deadline));
+        call, rank >= ranks ? invalid("rank is {}, allowed are 0 to {}", rank, ranks - 1)
+                            : memory.pool->await_member(rank, deadline));
   });
 }

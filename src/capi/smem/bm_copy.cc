@@ -29,8 +29,7 @@ constexpr std::array<CopyEnds, SMEMB_COPY_BUTT> kEnds{
 
 Status check_type(int type) {
   if (type >= 0 && type < SMEMB_COPY_BUTT) return Status::ok();
-  return invalid(fmt::format("invalid param, type invalid: {}, allowed are 0 to {}", type,
-                             SMEMB_COPY_BUTT - 1));
+  return invalid("invalid param, type invalid: {}, allowed are 0 to {}", type, SMEMB_COPY_BUTT - 1);
 }
 
 Status check_batch(const smem_batch_copy_params* params, int type) {
@@ -47,8 +46,7 @@ Status check_results(const smem_batch_copy_result* results, std::uint32_t count,
   const std::uint32_t room =
       results == nullptr || results->results == nullptr ? 0 : results->batchSize;
   if (room < count)
-    return invalid(
-        fmt::format("invalid param, results have room for {} codes, {} are needed", room, count));
+    return invalid("invalid param, results have room for {} codes, {} are needed", room, count);
   if ((flags & ASYNC_COPY_FLAG) != 0)
     return invalid("invalid flags: results cannot be given before the copies are done");
   return Status::ok();

@@ -6,7 +6,6 @@
 #include <pthread.h>
 
 #include <atomic>
-#include <concepts>
 #include <memory>
 
 namespace memspan::capi {
@@ -29,14 +28,12 @@ T& fork_aware_singleton() {
   // No other thread runs in the child yet.
   [[maybe_unused]] static const int registered = pthread_atfork(
       [] {
-        T* const state = current.load(std::memory_order_acquire);
         if constexpr (FollowsForks<T>)
-          if (state != nullptr) state->before_fork();
+          if (T* const state = current.load(std::memory_order_acquire)) state->before_fork();
       },
       [] {
-        T* const state = current.load(std::memory_order_acquire);
         if constexpr (FollowsForks<T>)
-          if (state != nullptr) state->after_fork();
+          if (T* const state = current.load(std::memory_order_acquire)) state->after_fork();
       },
       [] {
         T* const of_parent = current.exchange(nullptr, std::memory_order_relaxed);

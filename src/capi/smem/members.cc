@@ -125,42 +125,31 @@ Status destroy_store(const char* url) {
 Result<std::string> read_path(const char* field, const char (&text)[SMEM_TLS_PATH_SIZE],
                               bool is_needed) {
   const void* const end = std::memchr(text, '\0', sizeof text);
-  if (end == nullptr)
-    return invalid(fmt::format("{} has no end within {} bytes", field, sizeof text));
-  if (is_needed && text[0] == '\0')
-    return invalid(fmt::format("{} is empty, but tlsEnable is true", field));
+  if (end == nullptr) return invalid("{} has no end within {} bytes", field, sizeof text);
+  if (is_needed && text[0] == '\0') return invalid("{} is empty, but tlsEnable is true", field);
   return std::string(text);
 }
 
-// The library's exported function, as a value.
-struct Decrypter {
-  int (*decrypt)(const char*, std::size_t, char*, std::size_t);
-};
-
-// Kept loaded: the function may have registered something.
-Result<Decrypter> load_decrypter(const std::string& path) {
-  void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  void* const function = library == nullptr ? nullptr : ::dlsym(library, "DecryptPassword");
-  if (function == nullptr)
-    return invalid(
-        fmt::format("decrypterLibPath {} gives no DecryptPassword: {}", path, ::dlerror()));
-  return Decrypter{reinterpret_cast<decltype(Decrypter::decrypt)>(function)};
-}
-
-// The function ends what it writes with a zero; it does not say how long that is.
+// Calls the function that a library exports. The function ends its result with a zero, and does not
+// return the length.
 DecryptPassword decryption_by(const std::string& path) {
   return [path](std::string_view cipher) -> Result<std::string> {
-    MEMSPAN_PASS_ASSIGN(auto library, load_decrypter(path));
+    // Kept loaded: the function may have registered something.
+    void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    void* const function = library == nullptr ? nullptr : ::dlsym(library, "DecryptPassword");
+    if (function == nullptr)
+      return invalid("decrypterLibPath {} gives no DecryptPassword: {}", path, ::dlerror());
+    auto* const decrypt =
+        reinterpret_cast<int (*)(const char*, std::size_t, char*, std::size_t)>(function);
     constexpr std::size_t kMostBytes = 4096;
     std::string plain(kMostBytes + 1, '\0');
     const std::string text(cipher);
-    const int failure = library.decrypt(text.c_str(), text.size(), plain.data(), kMostBytes);
-    if (failure != 0)
-      return invalid(fmt::format("DecryptPassword of {} returned {}", path, failure));
+    const int failure = decrypt(text.c_str(), text.size(), plain.data(), kMostBytes);
+    if (failure != 0) return invalid("DecryptPassword of {} returned {}", path, failure);
     plain.resize(std::strlen(plain.c_str()));
     if (plain.empty() || plain.size() > kMostBytes)
-      return invalid(fmt::format("DecryptPassword of {} gave {} bytes, allowed are 1 to {}", path,
-                                 plain.size(), kMostBytes));
+      return invalid("DecryptPassword of {} gave {} bytes, allowed are 1 to {}", path, plain.size(),
+                     kMostBytes);
     return plain;
   };
 }
@@ -209,13 +198,13 @@ Result<std::shared_ptr<Member>> member_at(const char* url, Hosting hosting, Afte
 
 Result<StoreAddress> read_url(const char* url) {
   if (url == nullptr || *url == '\0')
-    return invalid(fmt::format("invalid param, storeURL is {}", url == nullptr ? "null" : "empty"));
+    return invalid("invalid param, storeURL is {}", url == nullptr ? "null" : "empty");
   auto address = StoreAddress::parse(url);
   if (address.is_ok() && address->first().port == 0)
     return invalid(
-        fmt::format("invalid param, storeURL is {}: the port is 0, allowed are 1 to 65535, "
-                    "which the clients have to know",
-                    url));
+        "invalid param, storeURL is {}: the port is 0, allowed are 1 to 65535, which the clients "
+        "have to know",
+        url);
   return address;
 }
 

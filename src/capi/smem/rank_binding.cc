@@ -8,8 +8,8 @@ namespace memspan::capi {
 Status check_world_size(std::uint32_t ranks) {
   if (ranks == 0) return invalid("invalid param, worldSize is 0");
   if (ranks > SMEM_WORLD_SIZE_MAX)
-    return invalid(fmt::format("invalid param, worldSize is too large: {}, allowed are 1 to {}",
-                               ranks, SMEM_WORLD_SIZE_MAX));
+    return invalid("invalid param, worldSize is too large: {}, allowed are 1 to {}", ranks,
+                   SMEM_WORLD_SIZE_MAX);
   return Status::ok();
 }
 

@@ -63,17 +63,8 @@ MEMSPAN_EXPORT const char* smem_get_last_err_msg(void) {
   return last_error();
 }
 
-MEMSPAN_EXPORT const char* smem_get_and_clear_last_err_msg(void) {
-  last_code = SMEM_OK;
-  return take_last_error();
-}
-
 MEMSPAN_EXPORT int32_t smem_get_last_err_code(void) {
   return last_code;
-}
-
-MEMSPAN_EXPORT const char* smem_get_error_string(int32_t code) {
-  return smem_code_text(code);
 }
 
 MEMSPAN_EXPORT int32_t smem_init([[maybe_unused]] uint32_t flags) try {

@@ -15,13 +15,7 @@
 #include "core/clock.h"
 #include "core/status.h"
 
-#define MEMSPAN_EXPORT extern "C" __attribute__((visibility("default")))
-
 namespace memspan::capi {
-
-inline Status invalid(std::string message) {
-  return {Code::kInvalidArgument, std::move(message)};
-}
 
 inline Status null_argument(const char* name) {
   return invalid(std::string("invalid param, ") + name + " is NULL");
@@ -42,10 +36,8 @@ inline Deadline deadline_of(std::uint32_t timeout_ms) {
 }
 
 // SMEM_OK; else the code that fits, and the text is kept and logged.
-std::int32_t smem_result(const char* call, const Status& status, std::int32_t if_unavailable);
-inline std::int32_t smem_result(const char* call, const Status& status) {
-  return smem_result(call, status, SMEM_NOT_STARTED);
-}
+std::int32_t smem_result(const char* call, const Status& status,
+                         std::int32_t if_unavailable = SMEM_NOT_STARTED);
 // For a code that a function has found itself.
 inline std::int32_t smem_result(const char* /*call*/, std::int32_t code, std::int32_t /*if*/ = 0) {
   return code;

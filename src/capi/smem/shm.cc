@@ -53,8 +53,7 @@ MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 Status check_config(std::uint32_t ranks, std::uint32_t rank, const smem_shm_config_t* config) {
   MEMSPAN_PASS(check_world_size(ranks));
   if (rank >= ranks)
-    return invalid(
-        fmt::format("invalid param, rankId is {}, allowed are 0 to {}", rank, ranks - 1));
+    return invalid("invalid param, rankId is {}, allowed are 0 to {}", rank, ranks - 1);
   if (config == nullptr) return invalid("config is null");
   if (config->shmInitTimeout == 0) return invalid("config is invalid: shmInitTimeout is zero");
   if (config->shmCreateTimeout == 0) return invalid("config is invalid: shmCreateTimeout is zero");
@@ -80,8 +79,8 @@ Result<RankMembership> become_member(const char* url, std::uint32_t ranks, std::
 // kInvalidArgument when no `most` ranks or fewer may be numbered so.
 Status check_ranks(std::uint32_t size, std::uint32_t rank, std::uint32_t most) {
   if (size == 0 || size > most)
-    return invalid(fmt::format("rankSize is invalid! input:{} option:{}", size, most));
-  if (rank >= size) return invalid(fmt::format("rankId is invalid! rank:{} size:{}", rank, size));
+    return invalid("rankSize is invalid! input:{} option:{}", size, most);
+  if (rank >= size) return invalid("rankId is invalid! rank:{} size:{}", rank, size);
   return Status::ok();
 }
 
@@ -95,16 +94,15 @@ struct SpaceRequest {
 
 Status check_space(const SpaceRequest& request, std::uint32_t world, void* const* gva) {
   if (request.id > kMostSpaceId)
-    return invalid(
-        fmt::format("invalid id, id range is: [0, {}], not {}", kMostSpaceId, request.id));
+    return invalid("invalid id, id range is: [0, {}], not {}", kMostSpaceId, request.id);
   MEMSPAN_PASS(check_ranks(request.ranks, request.rank, world));
   if (gva == nullptr) return null_argument("gva");
   if (request.bytes > kMostSpaceBytes)
-    return invalid(fmt::format("symmetric size exceeded: {}, allowed are up to {} bytes",
-                               request.bytes, kMostSpaceBytes));
+    return invalid("symmetric size exceeded: {}, allowed are up to {} bytes", request.bytes,
+                   kMostSpaceBytes);
   if ((request.operations & ~kOperations) != 0)
-    return invalid(fmt::format("invalid param, dataOpType is {:#x}, allowed are SMEMS_DATA_OP_...",
-                               request.operations));
+    return invalid("invalid param, dataOpType is {:#x}, allowed are SMEMS_DATA_OP_...",
+                   request.operations);
   return Status::ok();
 }
 
@@ -154,12 +152,11 @@ Status check_buffers(const AllgatherBuffers& buffers, std::uint32_t ranks) {
   if (buffers.sent == nullptr) return null_argument("sendBuf");
   if (buffers.received == nullptr) return null_argument("recvBuf");
   if (buffers.bytes == 0 || buffers.bytes > kMostSent)
-    return invalid(
-        fmt::format("Invalid sendSize, sendSize must be 1~{}, not {}", kMostSent, buffers.bytes));
+    return invalid("Invalid sendSize, sendSize must be 1~{}, not {}", kMostSent, buffers.bytes);
   const std::uint64_t needed = std::uint64_t{buffers.bytes} * ranks;
   if (buffers.room != needed)
-    return invalid(fmt::format("Invalid recvSize, {} ranks send {} bytes each, which is {}, not {}",
-                               ranks, buffers.bytes, needed, buffers.room));
+    return invalid("Invalid recvSize, {} ranks send {} bytes each, which is {}, not {}", ranks,
+                   buffers.bytes, needed, buffers.room);
   return Status::ok();
 }
 
@@ -176,8 +173,7 @@ Status check_subgroup(const SharedSpace& shared, const Subgroup& group) {
   const std::size_t length = std::strlen(group.key);
   if (length == 0) return invalid("invalid param, key is empty");
   if (length > kMostKey)
-    return invalid(
-        fmt::format("key too long:{}, allowed are 1 to {} characters", length, kMostKey));
+    return invalid("key too long:{}, allowed are 1 to {} characters", length, kMostKey);
   return check_ranks(group.size, group.rank, shared.space->ranks());
 }
 
@@ -212,8 +208,8 @@ Status allgather(SharedSpace& shared, const Subgroup* group, const AllgatherBuff
                       gather(shared, group, kAllgather, {buffers.sent, buffers.bytes}));
   for (std::size_t rank = 0; rank < parts.size(); ++rank)
     if (parts[rank].size() - 1 != buffers.bytes)
-      return invalid(fmt::format("Invalid sendSize, rank {} sent {} bytes, this one {}", rank,
-                                 parts[rank].size() - 1, buffers.bytes));
+      return invalid("Invalid sendSize, rank {} sent {} bytes, this one {}", rank,
+                     parts[rank].size() - 1, buffers.bytes);
   char* to = buffers.received;
   for (const std::string& part : parts) to += part.copy(to, buffers.bytes, 1);
   return Status::ok();
@@ -275,8 +271,7 @@ MEMSPAN_EXPORT int32_t smem_shm_set_extra_context(smem_shm_t handle, const void*
   return with_space(__func__, handle, [&](SharedSpace& shared) {
     if (context == nullptr) return null_argument("context");
     if (size == 0 || size > kMostContextBytes)
-      return invalid(
-          fmt::format("invalid param, size must be between 1~{}, not {}", kMostContextBytes, size));
+      return invalid("invalid param, size must be between 1~{}, not {}", kMostContextBytes, size);
     shared.space->set_context({static_cast<const std::byte*>(context), size});
     return Status::ok();
   });
@@ -350,8 +345,7 @@ MEMSPAN_EXPORT int32_t smem_shm_topology_can_reach(smem_shm_t handle, uint32_t r
   return with_space(__func__, handle, [&](SharedSpace& shared) {
     const std::uint32_t ranks = shared.space->ranks();
     if (remoteRank >= ranks)
-      return invalid(fmt::format("invalid param, remoteRank is {}, allowed are 0 to {}", remoteRank,
-                                 ranks - 1));
+      return invalid("invalid param, remoteRank is {}, allowed are 0 to {}", remoteRank, ranks - 1);
     if (reachInfo == nullptr) return null_argument("reachInfo");
     *reachInfo = shared.space->reaches(remoteRank) ? SMEMS_DATA_OP_MTE | SMEMS_DATA_OP_SDMA : 0;
     return Status::ok();
@@ -365,8 +359,8 @@ MEMSPAN_EXPORT int32_t smem_shm_atomic_alloc_value(smem_shm_t handle, uint32_t l
       [&](SharedSpace& shared) {
         if (limit == 0) return invalid("invalid param, limit is 0");
         if (limit > SMEM_SHM_ATOMIC_NUM_LIMIT)
-          return invalid(fmt::format("invalid param, limit is too large: {}, allowed are 1 to {}",
-                                     limit, SMEM_SHM_ATOMIC_NUM_LIMIT));
+          return invalid("invalid param, limit is too large: {}, allowed are 1 to {}", limit,
+                         SMEM_SHM_ATOMIC_NUM_LIMIT);
         if (retVal == nullptr) return null_argument("retVal");
         MEMSPAN_PASS_ASSIGN(*retVal, shared.space->numbers().take(limit, shared.deadline()));
         return Status::ok();

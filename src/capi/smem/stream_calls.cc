@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams and their events (<memspan/stream.h>).
+// Streams, their events and kernel launches (<memspan/stream.h>).
 #include <fmt/format.h>
 #include <memspan/stream.h>
 
@@ -8,6 +8,7 @@
 #include "capi/smem/stream_table.h"
 #include "device/choice.h"
 #include "device/host/copy.h"
+#include "device/host/grid.h"
 #include "device/stream.h"
 
 namespace memspan::capi {
@@ -59,6 +60,24 @@ std::int32_t with_both(const char* call, memspan_event_t event, memspan_stream_t
                        Status (*work)(Event& event, Stream& stream)) {
   return with_event(call, event, [&](Event& its) {
     return with_stream(call, stream, [&](Stream& of) { return given(call, work(its, of)); });
+  });
+}
+
+std::int32_t launch(const char* call, memspan_stream_t stream, unsigned blocks,
+                    void (*kernel)(void*), void* arguments, void (*release)(void*)) {
+  // Given back when the launch is over or was not begun.
+  std::shared_ptr<void> passed(arguments, [release](void* of_kernel) {
+    if (release != nullptr) release(of_kernel);
+  });
+  if (kernel == nullptr) return smem_result(call, null_argument("kernel"));
+  if (blocks == 0 || blocks > BlockThreads::kMostBlocks)
+    return smem_result(call, invalid("invalid param, {} blocks; allowed are 1 to {}", blocks,
+                                     BlockThreads::kMostBlocks));
+  return with_stream(call, stream, [&](Stream& used) {
+    return given(call, used.submit([passed = std::move(passed), kernel, blocks] {
+      return fork_aware_singleton<BlockThreads>().run(blocks,
+                                                      [&](unsigned) { kernel(passed.get()); });
+    }));
   });
 }
 
@@ -143,16 +162,13 @@ MEMSPAN_EXPORT int32_t memspan_event_destroy(memspan_event_t event) try {
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_event_record(memspan_event_t event, memspan_stream_t stream) try {
+MEMSPAN_EXPORT int32_t memspan_event_record(memspan_event_t event, memspan_stream_t stream) {
   return with_both(__func__, event, stream, [](Event& its, Stream& of) { return its.record(of); });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_stream_wait_event(memspan_stream_t stream,
-                                                 memspan_event_t event) try {
+MEMSPAN_EXPORT int32_t memspan_stream_wait_event(memspan_stream_t stream, memspan_event_t event) {
   return with_both(__func__, event, stream, [](Event& its, Stream& of) { return its.hold(of); });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_event_query(memspan_event_t event) {
   return with_event(__func__, event, [](Event& used) {
@@ -164,3 +180,12 @@ MEMSPAN_EXPORT int32_t memspan_event_synchronize(memspan_event_t event, uint32_t
   return with_event(__func__, event,
                     [&](Event& used) { return used.synchronize(deadline_of(timeout_ms)); });
 }
+
+// ---- kernels
+
+MEMSPAN_EXPORT int32_t memspan_stream_launch(memspan_stream_t stream, unsigned blocks,
+                                             void (*kernel)(void* arguments), void* arguments,
+                                             void (*release)(void* arguments)) try {
+  return capi::launch(__func__, stream, blocks, kernel, arguments, release);
+}
+MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
