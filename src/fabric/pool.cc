@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/pool.h"
 
-#include "core/check.h"
 #include "core/environment.h"
 #include "core/interrupt.h"
+#include "core/status.h"
 #include "device/host/guarded_copy.h"
 #include "device/numa.h"
 #include "memory/budget.h"

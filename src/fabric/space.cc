@@ -5,9 +5,9 @@
 #include <thread>
 
 #include "core/agreement.h"
-#include "core/check.h"
 #include "core/environment.h"
 #include "core/interrupt.h"
+#include "core/status.h"
 #include "fabric/space_memory.h"
 #include "store/fields.h"
 

@@ -12,7 +12,7 @@
 
 #include <algorithm>
 
-#include "core/check.h"
+#include "core/status.h"
 #include "store/keys.h"
 #include "store/ranks.h"
 

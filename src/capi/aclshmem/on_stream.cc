@@ -146,7 +146,8 @@ void get_on_device(const char* call, void* stream, void* dest, const void* sourc
     require(call, from.link->get(operations(), to, from.place(at), count));
   };
   if (!device().owns(dest)) return call_on_device(call, stream, [=] { get(dest, 0, bytes); });
-  require(call, device().begin_parts(Device::Parts::kWrite, dest, bytes, in_call(call, get), stream));
+  require(call,
+          device().begin_parts(Device::Parts::kWrite, dest, bytes, in_call(call, get), stream));
 }
 
 // ACLSHMEM_SIGNAL_SET or _ADD, behind all that the stream did before. A word in memory of the
