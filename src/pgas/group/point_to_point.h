@@ -12,6 +12,7 @@
 // then it is moved to memory of this process (the unexpected messages).
 #pragma once
 
+#include <deque>
 #include <list>
 
 #include "pgas/group/process_group.h"
