@@ -43,6 +43,7 @@ std::vector<std::string> removed_variables() {
       {"MEMSPAN_POPULATE", "set MEMSPAN_COMMIT=allocation"},
       {"MEMSPAN_PTRACER_SECONDS", "the table is written every 10 s"},
       {"MEMSPAN_STORE_URL", "set MEMSPAN_STORE"},
+      {"MEMSPAN_THP", "prctl(PR_SET_THP_DISABLE) turns huge pages off"},
       {"MEMSPAN_TRACE_EVENTS", "each thread keeps 65536 events"},
   };
   std::vector<std::string> lines;

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/mapped_commit.h"
 
-#include <fmt/format.h>
-
 #include "core/cpu.h"
-#include "core/environment.h"
 #include "core/mutex.h"
 #include "core/thread.h"
-#include "device/host/copy.h"
 
 namespace memspan {
 namespace {
@@ -15,9 +11,8 @@ namespace {
 // The taking of one part. Threads take one piece after the other.
 class Commit {
  public:
-  Commit(const MappedPart& part, const CommitSettings& settings, const MayTake& before)
-      : part_(part), before_(before) {
-    way_ = huge_page_way_of(part, settings);
+  Commit(const MappedPart& part, const MayTake& before) : part_(part), before_(before) {
+    way_ = huge_page_way_of(part);
     if (way_ != HugePageWay::kNone) huge_ = huge_range(part.place, part.bytes);
   }
 
@@ -79,27 +74,18 @@ class Commit {
 
 }  // namespace
 
-Result<CommitSettings> CommitSettings::from_environment() {
-  MEMSPAN_PASS(check_copy_setting());  // all of this memory is copied
-  const std::string text = environment_or("MEMSPAN_THP", "auto");
-  if (text == "auto" || text == "never") return CommitSettings{text == "auto"};
-  return Status(Code::kInvalidArgument,
-                fmt::format("MEMSPAN_THP is \"{}\"; allowed are auto and never", text));
-}
-
-HugePageWay huge_page_way_of(const MappedPart& part, const CommitSettings& settings) {
+HugePageWay huge_page_way_of(const MappedPart& part) {
   // A huge page can be mapped only if the address and the offset agree.
   const auto address = reinterpret_cast<std::uintptr_t>(part.place);
-  if (part.place == nullptr || !settings.may_be_huge || (address - part.offset) % kHugePage != 0 ||
+  if (part.place == nullptr || (address - part.offset) % kHugePage != 0 ||
       huge_range(part.place, part.bytes).bytes == 0 || part.pages.is_huge())
     return HugePageWay::kNone;
   return huge_page_way();
 }
 
-Status commit_mapped(const MappedPart& part, const CommitSettings& settings,
-                     const MayTake& before) {
+Status commit_mapped(const MappedPart& part, const MayTake& before) {
   if (part.bytes == 0) return Status::ok();
-  Commit commit(part, settings, before);
+  Commit commit(part, before);
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < commit.threads(); ++i) {
     const SignalsBlocked blocked;

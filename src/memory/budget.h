@@ -25,10 +25,9 @@ struct MemoryBudget {
 // want a bound). Takes about 100 microseconds; thread-safe.
 Result<MemoryBudget> measure_memory_budget();
 
-// Takes the memory behind a mapping as the environment says (device/mapped_commit.h). Asks the
-// budget before every piece, so that processes that do this at the same time do not take too much
-// together. kOutOfMemory names both sizes; `what` names the memory. Memory taken by then is
-// released with the pages.
+// Takes the memory behind a mapping (device/mapped_commit.h). Asks the budget before every piece,
+// so that processes that do this at the same time do not take too much together. kOutOfMemory names
+// both sizes; `what` names the memory. Memory taken by then is released with the pages.
 Status commit_within_budget(const MappedPart& part, std::string_view what);
 
 }  // namespace memspan

@@ -6,16 +6,11 @@
 namespace memspan {
 
 SymmetricHeap::SymmetricHeap(const Pages& pages, std::size_t offset, std::byte* base,
-                             std::size_t bytes, CommitMode mode, const CommitSettings& settings,
+                             std::size_t bytes, CommitMode mode,
                              std::optional<PromisedMemory::Counts> counts)
-    : pages_(pages),
-      offset_(offset),
-      base_(base),
-      allocator_(bytes),
-      mode_(mode),
-      settings_(settings) {
+    : pages_(pages), offset_(offset), base_(base), allocator_(bytes), mode_(mode) {
   if (mode == CommitMode::kPromised && counts)
-    promised_ = std::make_unique<PromisedMemory>(pages, settings, *std::move(counts));
+    promised_ = std::make_unique<PromisedMemory>(pages, *std::move(counts));
 }
 
 std::byte* SymmetricHeap::allocate(std::size_t bytes, std::size_t alignment) {
@@ -70,7 +65,7 @@ Status SymmetricHeap::commit(const void* pointer, std::size_t bytes) {
     const MappedPart part{pages_, offset_ + range.begin, base_ + range.begin,
                           range.end - range.begin};
     // Taking that much lasts long enough for others to take what was available.
-    return part.bytes < kThreadedCommitBytes ? commit_mapped(part, settings_)
+    return part.bytes < kThreadedCommitBytes ? commit_mapped(part)
                                              : commit_within_budget(part, "the block");
   });
 }

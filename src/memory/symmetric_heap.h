@@ -27,7 +27,7 @@ class SymmetricHeap {
   // The heap is [offset, offset + bytes) of `pages`, mapped at `base`. Promises are counted only
   // with kPromised.
   SymmetricHeap(const Pages& pages, std::size_t offset, std::byte* base, std::size_t bytes,
-                CommitMode mode = CommitMode::kAtAllocation, const CommitSettings& settings = {},
+                CommitMode mode = CommitMode::kAtAllocation,
                 std::optional<PromisedMemory::Counts> counts = {});
 
   std::byte* base() const { return base_; }
@@ -79,7 +79,6 @@ class SymmetricHeap {
   std::byte* base_;
   Allocator allocator_;
   CommitMode mode_;
-  CommitSettings settings_;
   std::vector<bool> committed_;               // grows with the highest chunk in use
   std::vector<Range> promises_;               // since the last forget_promised()
   std::unique_ptr<PromisedMemory> promised_;  // null if nothing is promised
