@@ -11,8 +11,8 @@
 namespace memspan {
 
 // Call it at the first membership of a process. Installs a handler only if SIGUSR2 would end the
-// process, so a program's own handler stays. A handler that the program sets later replaces it.
-// MEMSPAN_STACKS=0 disables it.
+// process, so a program's own handler stays, as does an ignored SIGUSR2. A handler that the program
+// sets later replaces it.
 Status answer_stack_requests(MemberKind kind, int rank);
 
 }  // namespace memspan
