@@ -193,7 +193,7 @@ class Heap:
         if device.index not in (None, self._ordinal):
             raise ValueError(
                 f'device is "{device}", and this process\'s symmetric memory is on cuda:{self._ordinal}: '
-                f"MEMSPAN_CUDA_DEVICE={device.index} chooses, before the job starts"
+                f"MEMSPAN_DEVICE=cuda:{device.index} chooses, before the job starts"
             )
         return cuda.tensor_at(memory, shape, _strides_of(shape), dtype, self._ordinal)
 
