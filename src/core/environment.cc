@@ -43,6 +43,7 @@ std::vector<std::string> removed_variables() {
       {"MEMSPAN_MPI_LIBRARY", "load the MPI with LD_PRELOAD"},
       {"MEMSPAN_POPULATE", "set MEMSPAN_COMMIT=allocation"},
       {"MEMSPAN_PTRACER_SECONDS", "the table is written every 10 s"},
+      {"MEMSPAN_SEND_BUFFER", "the bytes in flight follow from the round trip"},
       {"MEMSPAN_STACKS", "SIGUSR2 prints no stacks in a program that ignores or handles it"},
       {"MEMSPAN_STORE_URL", "set MEMSPAN_STORE"},
       {"MEMSPAN_THP", "prctl(PR_SET_THP_DISABLE) turns huge pages off"},
