@@ -47,6 +47,7 @@ std::vector<std::string> removed_variables() {
       {"MEMSPAN_STACKS", "SIGUSR2 prints no stacks in a program that ignores or handles it"},
       {"MEMSPAN_STORE_URL", "set MEMSPAN_STORE"},
       {"MEMSPAN_THP", "prctl(PR_SET_THP_DISABLE) turns huge pages off"},
+      {"MEMSPAN_TORCH_BUILD", "set MEMSPAN_TORCH_BUILD_DIR=none"},
       {"MEMSPAN_TRACE_EVENTS", "each thread keeps 65536 events"},
   };
   std::vector<std::string> lines;
