@@ -40,6 +40,7 @@ std::vector<std::string> removed_variables() {
   constexpr std::pair<const char*, const char*> kRemoved[] = {
       {"MEMSPAN_AGENT_START_TIMEOUT", "set MEMSPAN_INIT_TIMEOUT"},
       {"MEMSPAN_CUDA_DEVICE", "set MEMSPAN_DEVICE=cuda:N"},
+      {"MEMSPAN_ETCD_USER", "set MEMSPAN_STORE=etcd://USER@HOST:PORT"},
       {"MEMSPAN_MPI_LIBRARY", "load the MPI with LD_PRELOAD"},
       {"MEMSPAN_POPULATE", "set MEMSPAN_COMMIT=allocation"},
       {"MEMSPAN_PTRACER_SECONDS", "the table is written every 10 s"},
