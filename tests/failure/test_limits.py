@@ -93,7 +93,7 @@ class LimitsTest(unittest.TestCase):
         code, _, errors = self.allocate(1, MEMSPAN_COMMIT="later")
         self.assertNotEqual(code, 0)
         self.assertIn('MEMSPAN_COMMIT is "later"; allowed are promise, allocation and touch', errors)
-        each = 'if [ "$MEMSPAN_RANK" = 1 ]; then export MEMSPAN_COMMIT=touch; fi; exec "$@"'
+        each = 'if [ "$RANK" = 1 ]; then export MEMSPAN_COMMIT=touch; fi; exec "$@"'
         code, _, errors = jobs.finish(
             jobs.start([jobs.OSHRUN, "-n", "2", "--timeout", "30", "sh", "-c", each, "sh", jobs.VICTIM, "hello"]))
         self.assertNotEqual(code, 0)
