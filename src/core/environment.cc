@@ -39,6 +39,7 @@ std::string environment_or(const char* name, std::string_view fallback) {
 std::vector<std::string> removed_variables() {
   constexpr std::pair<const char*, const char*> kRemoved[] = {
       {"MEMSPAN_AGENT_START_TIMEOUT", "set MEMSPAN_INIT_TIMEOUT"},
+      {"MEMSPAN_AGENT_TIMEOUT", "set MEMSPAN_SILENCE_LIMIT"},
       {"MEMSPAN_CUDA_DEVICE", "set MEMSPAN_DEVICE=cuda:N"},
       {"MEMSPAN_ETCD_USER", "set MEMSPAN_STORE=etcd://USER@HOST:PORT"},
       {"MEMSPAN_MPI_LIBRARY", "load the MPI with LD_PRELOAD"},

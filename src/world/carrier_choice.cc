@@ -31,17 +31,6 @@ Result<std::string> choose_address(Reach reach, const std::optional<Endpoint>& s
                             kNetVariable));
 }
 
-Result<Duration> silence_limit() {
-  MEMSPAN_TRY_ASSIGN(const Duration limit,
-                     parse_time(kSilenceVariable, environment_or(kSilenceVariable, "2s")),
-                     "choosing a carrier");
-  if (limit == Duration::zero()) return Duration::max();
-  if (limit >= kLeastSilence) return limit;
-  return Status(Code::kInvalidArgument,
-                fmt::format("{} is \"{}\"; allowed are 500ms to an hour, and 0s for never",
-                            kSilenceVariable, *environment(kSilenceVariable)));
-}
-
 // Before anything is loaded.
 Result<CarrierOptions> choose_ucx(Reach reach, const std::optional<Endpoint>& store) {
   constexpr const char* kDevices = "UCX_NET_DEVICES";
@@ -78,6 +67,16 @@ Result<CarrierOptions> choose_ucx(Reach reach, const std::optional<Endpoint>& st
 }
 
 }  // namespace
+
+Result<Duration> silence_limit() {
+  MEMSPAN_PASS_ASSIGN(const Duration limit,
+                      parse_time(kSilenceVariable, environment_or(kSilenceVariable, "2s")));
+  if (limit == Duration::zero()) return Duration::max();
+  if (limit >= kLeastSilence) return limit;
+  return Status(Code::kInvalidArgument,
+                fmt::format("{} is \"{}\"; allowed are 500ms to an hour, and 0s for never",
+                            kSilenceVariable, *environment(kSilenceVariable)));
+}
 
 Result<CarrierOptions> choose_carrier(Reach reach, const std::optional<Endpoint>& store) {
   constexpr std::string_view kTcp = "tcp";

@@ -47,6 +47,9 @@ struct CarrierOptions {
 // one-sided access is missing, or UCX is asked to encrypt.
 Result<CarrierOptions> choose_carrier(Reach reach, const std::optional<Endpoint>& store);
 
+// MEMSPAN_SILENCE_LIMIT, 2 s without it; Duration::max() for "0s".
+Result<Duration> silence_limit();
+
 // kNotSupported if UCX is missing.
 Result<std::unique_ptr<Carrier>> make_carrier(const CarrierOptions& options);
 
