@@ -393,6 +393,6 @@ def test_without_the_extension():
         check=True,
     )
     assert done.stdout.splitlines() == [
-        "symmetric memory of PyTorch: MEMSPAN_TORCH_BUILD_DIR is none",
+        'symmetric memory of PyTorch: MEMSPAN_TORCH_BUILD_DIR is "none"',
         "None",
     ]

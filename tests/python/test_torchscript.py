@@ -461,7 +461,7 @@ def nothing(name="tiny"):
 def test_why_there_is_nothing(pieces, monkeypatch, tmp_path):
     with monkeypatch.context() as unwilling:
         unwilling.setenv("MEMSPAN_TORCH_BUILD_DIR", "none")
-        assert nothing() == "MEMSPAN_TORCH_BUILD_DIR is none"
+        assert nothing() == 'MEMSPAN_TORCH_BUILD_DIR is "none"'
     monkeypatch.setenv("CXX", "/nowhere/c++ -g")
     assert nothing() == 'CXX is "/nowhere/c++", which is not a program'
     with monkeypatch.context() as poor:
@@ -483,7 +483,7 @@ def test_why_there_is_nothing(pieces, monkeypatch, tmp_path):
 def test_without_the_library_there_are_no_classes(monkeypatch):
     monkeypatch.setattr(native, "_made", {})
     monkeypatch.setenv("MEMSPAN_TORCH_BUILD_DIR", "none")
-    with pytest.raises(memspan.Error, match="MEMSPAN_TORCH_BUILD_DIR is none"):
+    with pytest.raises(memspan.Error, match='MEMSPAN_TORCH_BUILD_DIR is "none"'):
         load_classes()
 
 

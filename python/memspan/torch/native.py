@@ -155,7 +155,7 @@ def _import(name):
 def _base():
     chosen = os.environ.get("MEMSPAN_TORCH_BUILD_DIR")
     if chosen == "none":
-        raise CannotBuild("MEMSPAN_TORCH_BUILD_DIR is none")
+        raise CannotBuild('MEMSPAN_TORCH_BUILD_DIR is "none"')
     if chosen:
         return os.path.abspath(chosen)
     cache = os.environ.get("XDG_CACHE_HOME", "")
