@@ -21,7 +21,9 @@ constexpr uint32_t BLOCKS = 8;
 constexpr int ROUNDS = 5;
 
 // What element `i` of the PE is: small, so that every type has it exactly.
-int value(int pe, int i) { return (pe * 31 + i * 7) % 127; }
+int value(int pe, int i) {
+  return (pe * 31 + i * 7) % 127;
+}
 
 template <typename T>
 int run(int pe, int pes, int elements, aclrtStream stream) {
@@ -59,21 +61,26 @@ int run(int pe, int pes, int elements, aclrtStream stream) {
 template <typename T>
 int run_all(int pe, int pes, aclrtStream stream) {
   int failed = 0;
-  for (const int elements : {16, 1000, 100001, 1 << 20}) failed += run<T>(pe, pes, elements, stream);
+  for (const int elements : {16, 1000, 100001, 1 << 20})
+    failed += run<T>(pe, pes, elements, stream);
   return failed;
 }
 
 // As the command says, or as the launcher does.
 int fill(char** values, aclshmemx_init_attr_t& attributes) {
   const bool is_told = std::strcmp(values[1], "-") != 0;
-  const char* const size = is_told ? values[1] : std::getenv("MEMSPAN_SIZE");
-  const char* const rank = is_told ? values[2] : std::getenv("MEMSPAN_RANK");
+  const char* const size = is_told ? values[1] : std::getenv("WORLD_SIZE");
+  const char* const rank = is_told ? values[2] : std::getenv("RANK");
   if (size == nullptr || rank == nullptr) return 1;
   attributes.n_pes = std::atoi(size);
   attributes.my_pe = std::atoi(rank);
   attributes.local_mem_size = 64UL << 20;
-  attributes.option_attr = {(1 << 16) + int(sizeof attributes), ACLSHMEM_DATA_OP_MTE,
-                            DEFAULT_TIMEOUT, DEFAULT_TIMEOUT, DEFAULT_TIMEOUT, 0};
+  attributes.option_attr = {(1 << 16) + int(sizeof attributes),
+                            ACLSHMEM_DATA_OP_MTE,
+                            DEFAULT_TIMEOUT,
+                            DEFAULT_TIMEOUT,
+                            DEFAULT_TIMEOUT,
+                            0};
   if (is_told) std::snprintf(attributes.ip_port, sizeof attributes.ip_port, "%s", values[3]);
   return 0;
 }

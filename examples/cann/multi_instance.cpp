@@ -8,8 +8,8 @@
 #include "acl/acl.h"
 #include "shmem.h"
 
-#include "multi_instance_kernel.h"
 #include "check.h"
+#include "multi_instance_kernel.h"
 
 namespace {
 
@@ -22,7 +22,9 @@ struct Box {
   int32_t arrived;
 };
 
-int value_of(uint64_t instance, int pe) { return static_cast<int>(instance) * 1000 + pe; }
+int value_of(uint64_t instance, int pe) {
+  return static_cast<int>(instance) * 1000 + pe;
+}
 
 // Starts the instance, exchanges numbers in a kernel, and ends it; how many numbers were wrong.
 int run(uint64_t instance, int pe, int pes, aclshmemx_uniqueid_t id, aclrtStream stream) {
@@ -45,8 +47,8 @@ int run(uint64_t instance, int pe, int pes, aclshmemx_uniqueid_t id, aclrtStream
 }  // namespace
 
 int main() {
-  const char* const size = std::getenv("MEMSPAN_SIZE");
-  const char* const rank = std::getenv("MEMSPAN_RANK");
+  const char* const size = std::getenv("WORLD_SIZE");
+  const char* const rank = std::getenv("RANK");
   if (size == nullptr || rank == nullptr) {
     std::fprintf(stderr, "multi_instance: start it by oshrun\n");
     return 2;
@@ -85,7 +87,8 @@ int main() {
   wrong += run(2, pes - 1 - pe, pes, boxes[1].id, stream);
 
   wrong += aclshmem_my_pe() != pe || aclshmem_n_pes() != pes;
-  std::printf("PE %d: instances of %d and %d PEs: %s\n", pe, pair, pes, wrong == 0 ? "PASS" : "ERROR");
+  std::printf("PE %d: instances of %d and %d PEs: %s\n", pe, pair, pes,
+              wrong == 0 ? "PASS" : "ERROR");
   aclshmem_free(boxes);
   CHECK(aclrtDestroyStream(stream));
   CHECK(aclshmem_finalize());

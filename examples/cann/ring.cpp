@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel and host in one source in AscendC: numbers go once around all PEs. Every block takes a part
-// through a queue of the block's buffer, adds one, and hands it to the next PE with a signal.
+// Kernel and host in one source in AscendC: numbers go once around all PEs. Every block takes a
+// part through a queue of the block's buffer, adds one, and hands it to the next PE with a signal.
 //   ring PES PE ADDRESS, one process for each PE, or oshrun -n 3 ring
 #include <cstdio>
 #include <cstdlib>
@@ -49,7 +49,8 @@ class AddOne {
   AscendC::GlobalTensor<int32_t> dest_;
 };
 
-extern "C" __global__ __aicore__ void pass_on(GM_ADDR data, GM_ADDR next, GM_ADDR arrived, int step) {
+extern "C" __global__ __aicore__ void pass_on(GM_ADDR data, GM_ADDR next, GM_ADDR arrived,
+                                              int step) {
   if ASCEND_IS_AIC {
     return;
   }
@@ -68,8 +69,8 @@ extern "C" __global__ __aicore__ void pass_on(GM_ADDR data, GM_ADDR next, GM_ADD
 
 int main(int count, char** values) {
   const bool is_told = count > 3;
-  const char* const size = is_told ? values[1] : std::getenv("MEMSPAN_SIZE");
-  const char* const rank = is_told ? values[2] : std::getenv("MEMSPAN_RANK");
+  const char* const size = is_told ? values[1] : std::getenv("WORLD_SIZE");
+  const char* const rank = is_told ? values[2] : std::getenv("RANK");
   if (size == nullptr || rank == nullptr) {
     std::fprintf(stderr, "ring PES PE ADDRESS, or by oshrun\n");
     return 2;

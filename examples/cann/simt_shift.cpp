@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "shmem.h"
 #include "acl/acl.h"
 #include "kernel_operator.h"
+#include "shmem.h"
 
 constexpr int32_t COUNT = 4096;
 constexpr int32_t BY_THREADS = 1000;
@@ -29,8 +29,8 @@ __global__ __vector__ void shift(__gm__ int32_t* to, __gm__ int32_t* from) {
 }
 
 int main() {
-  const char* const size = std::getenv("MEMSPAN_SIZE");
-  const char* const rank = std::getenv("MEMSPAN_RANK");
+  const char* const size = std::getenv("WORLD_SIZE");
+  const char* const rank = std::getenv("RANK");
   if (size == nullptr || rank == nullptr) {
     std::fprintf(stderr, "simt_shift: start it by oshrun\n");
     return 2;

@@ -50,9 +50,9 @@ def main():
     parser = argparse.ArgumentParser(description="Processes share a pool of memory.")
     parser.add_argument("store", nargs="?", default="tcp://127.0.0.1:8570")
     store = parser.parse_args().store
-    if "MEMSPAN_RANK" not in os.environ:
+    if "RANK" not in os.environ:
         parser.error("start it by oshrun -n 2 python pool.py")
-    rank, ranks = int(os.environ["MEMSPAN_RANK"]), int(os.environ["MEMSPAN_SIZE"])
+    rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     check(shm.initialize(store, ranks, rank, 0, shm.ShmConfig()))
     meeting = shm.create(0, ranks, rank, 0)
     check(bm.initialize(store, ranks, 0, bm.BmConfig(auto_ranking=False, rank_id=rank)))

@@ -60,8 +60,8 @@ def main():
     for name, value in (("rows", given.rows), ("columns", given.columns)):
         if not 1 <= value <= 1 << 13:
             parser.error(f"{name} is {value}, allowed are 1 to {1 << 13}")
-    rank = int(os.environ.get("MEMSPAN_RANK", os.environ.get("RANK", "0")))
-    ranks = int(os.environ.get("MEMSPAN_SIZE", os.environ.get("WORLD_SIZE", "1")))
+    rank = int(os.environ.get("RANK", "0"))
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
     is_right = use(rank, ranks, given.rows, given.columns)
     if rank == 0 or not is_right:
         verdict = "PASS" if is_right else f"FAIL at rank {rank}"

@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from memspan import _core
@@ -22,8 +22,8 @@ _PORT_AFTER_MASTER = 11  # torchrun's own store has MASTER_PORT
 _USUAL_PORT = 8666
 _USUAL_HEAP = 1 << 30
 _MOST_NAMED = 8  # in a warning
-_RANKS = ("MEMSPAN_RANK", "RANK")
-_SIZES = ("MEMSPAN_SIZE", "WORLD_SIZE")
+_RANK = "RANK"
+_SIZE = "WORLD_SIZE"
 _INVALID_VALUE = -2
 
 
@@ -56,26 +56,25 @@ def _timeouts(attributes: InitAttr) -> tuple[int, int, int]:
     )
 
 
-def _number_of_launcher(names: Iterable[str]) -> int | None:
-    for name in names:
-        text = os.environ.get(name)
-        if text is not None:
-            if not text.isdigit():
-                raise ValueError(f'{name} is "{text}", which is not a number')
-            return int(text)
-    return None
+def _number_of_launcher(name: str) -> int | None:
+    text = os.environ.get(name)
+    if text is None:
+        return None
+    if not text.isdigit():
+        raise ValueError(f'{name} is "{text}", which is not a number')
+    return int(text)
 
 
 def _who(mype: int | None, npes: int | None) -> tuple[int, int]:
     """The launcher gives the values that are None. Without one, and without a word, a job of
     one."""
-    mype = _number_of_launcher(_RANKS) if mype is None else mype
-    npes = _number_of_launcher(_SIZES) if npes is None else npes
+    mype = _number_of_launcher(_RANK) if mype is None else mype
+    npes = _number_of_launcher(_SIZE) if npes is None else npes
     if mype is None and npes is None:
         return 0, 1
     if mype is None or npes is None:
-        missing, names = ("mype", _RANKS) if mype is None else ("npes", _SIZES)
-        raise ValueError(f"shmem_init needs {missing}, since none of {', '.join(names)} is set{_INCOMPLETE}")
+        missing, name = ("mype", _RANK) if mype is None else ("npes", _SIZE)
+        raise ValueError(f"shmem_init needs {missing}, since {name} is not set{_INCOMPLETE}")
     return mype, npes
 
 

@@ -38,10 +38,17 @@ std::string environment_or(const char* name, std::string_view fallback) {
 std::vector<std::string> removed_variables() {
   constexpr std::pair<const char*, const char*> kRemoved[] = {
       {"MEMSPAN_AGENT_START_TIMEOUT", "set MEMSPAN_INIT_TIMEOUT"},
+      {"MEMSPAN_AGENT_TIMEOUT", "set MEMSPAN_SILENCE_LIMIT"},
+      {"MEMSPAN_CUDA_DEVICE", "set MEMSPAN_DEVICE=cuda:N"},
+      {"MEMSPAN_ETCD_USER", "set MEMSPAN_STORE=etcd://USER@HOST:PORT"},
       {"MEMSPAN_MPI_LIBRARY", "load the MPI with LD_PRELOAD"},
       {"MEMSPAN_POPULATE", "set MEMSPAN_COMMIT=allocation"},
       {"MEMSPAN_PTRACER_SECONDS", "the table is written every 10 s"},
+      {"MEMSPAN_SEND_BUFFER", "the bytes in flight follow from the round trip"},
+      {"MEMSPAN_STACKS", "SIGUSR2 prints no stacks in a program that ignores or handles it"},
       {"MEMSPAN_STORE_URL", "set MEMSPAN_STORE"},
+      {"MEMSPAN_THP", "prctl(PR_SET_THP_DISABLE) turns huge pages off"},
+      {"MEMSPAN_TORCH_BUILD", "set MEMSPAN_TORCH_BUILD_DIR=none"},
       {"MEMSPAN_TRACE_EVENTS", "each thread keeps 65536 events"},
   };
   std::vector<std::string> lines;

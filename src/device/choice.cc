@@ -56,12 +56,12 @@ Device& host_device() {
 Result<Device*> chosen_device() {
   const std::string word = chosen_word();
   if (word == kHost) return &host_device();
-  if (word == "cuda") {
+  if (word == "cuda" || word.starts_with("cuda:")) {
     MEMSPAN_TRY_ASSIGN(auto device, cuda::open_device(), "MEMSPAN_DEVICE=cuda");
     return device;
   }
   return Status(Code::kInvalidArgument,
-                fmt::format("MEMSPAN_DEVICE is \"{}\", allowed are host and cuda", word));
+                fmt::format("MEMSPAN_DEVICE is \"{}\", allowed are host, cuda and cuda:N", word));
 }
 
 Device* other_device() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the device of this process's device memory. MEMSPAN_DEVICE is "host", the default, or
-// "cuda".
+// Chooses the device of this process's device memory. MEMSPAN_DEVICE is "host", the default, "cuda"
+// or "cuda:N", the GPU with that number.
 #pragma once
 
 #include "core/status.h"

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/mapped_commit.h"
 
-#include <fmt/format.h>
 #include <sys/mman.h>
 
 #include "core/cpu.h"
-#include "core/environment.h"
 #include "core/mutex.h"
 #include "core/thread.h"
-#include "device/host/copy.h"
 
 // Linux 5.14 and 6.1; older kernels return EINVAL.
 #ifndef MADV_POPULATE_WRITE
@@ -31,9 +28,8 @@ std::string_view chosen_word(std::string_view text) {
 // The taking of one part. Threads take one piece after the other.
 class Commit {
  public:
-  Commit(const MappedPart& part, const CommitSettings& settings, const MayTake& before)
-      : part_(part), before_(before) {
-    way_ = huge_page_way_of(part, settings);
+  Commit(const MappedPart& part, const MayTake& before) : part_(part), before_(before) {
+    way_ = huge_page_way_of(part);
     if (way_ != HugePageWay::kNone) huge_ = huge_range(part.place, part.bytes);
   }
 
@@ -132,27 +128,18 @@ void advise_huge(std::byte* place, std::size_t bytes) {
   if (range.bytes != 0) static_cast<void>(madvise(place + range.at, range.bytes, MADV_HUGEPAGE));
 }
 
-Result<CommitSettings> CommitSettings::from_environment() {
-  MEMSPAN_PASS(check_copy_setting());  // all of this memory is copied
-  const std::string text = environment_or("MEMSPAN_THP", "auto");
-  if (text == "auto" || text == "never") return CommitSettings{text == "auto"};
-  return Status(Code::kInvalidArgument,
-                fmt::format("MEMSPAN_THP is \"{}\"; allowed are auto and never", text));
-}
-
-HugePageWay huge_page_way_of(const MappedPart& part, const CommitSettings& settings) {
+HugePageWay huge_page_way_of(const MappedPart& part) {
   // A huge page can be mapped only if the address and the offset agree.
   const auto address = reinterpret_cast<std::uintptr_t>(part.place);
-  if (part.place == nullptr || !settings.may_be_huge || (address - part.offset) % kHugePage != 0 ||
+  if (part.place == nullptr || (address - part.offset) % kHugePage != 0 ||
       huge_range(part.place, part.bytes).bytes == 0 || part.pages.is_huge())
     return HugePageWay::kNone;
   return huge_page_way();
 }
 
-Status commit_mapped(const MappedPart& part, const CommitSettings& settings,
-                     const MayTake& before) {
+Status commit_mapped(const MappedPart& part, const MayTake& before) {
   if (part.bytes == 0) return Status::ok();
-  Commit commit(part, settings, before);
+  Commit commit(part, before);
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < commit.threads(); ++i) {
     const SignalsBlocked blocked;

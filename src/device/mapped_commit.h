@@ -49,14 +49,6 @@ void make_huge(std::byte* place, std::size_t bytes, HugePageWay way);
 // Lets the kernel make huge pages at the first touch, if shmem_enabled allows it.
 void advise_huge(std::byte* place, std::size_t bytes);
 
-// How to take memory, from the environment. A value.
-struct CommitSettings {
-  bool may_be_huge = true;  // MEMSPAN_THP: auto or never
-
-  // kInvalidArgument names the variable, its value and the allowed values.
-  static Result<CommitSettings> from_environment();
-};
-
 // [offset, offset + bytes) of `pages`, mapped at `place`, shared and writable. If `place` is null,
 // the part is not mapped yet and only taken. Borrows.
 struct MappedPart {
@@ -66,16 +58,15 @@ struct MappedPart {
   std::size_t bytes = 0;
 };
 
-// How huge pages of that part can be made: kNone if the settings, the mapping or the system forbid
-// them, or its pages are huge already.
-HugePageWay huge_page_way_of(const MappedPart& part, const CommitSettings& settings);
+// How huge pages of that part can be made: kNone if the mapping or the system forbids them, or its
+// pages are huge already.
+HugePageWay huge_page_way_of(const MappedPart& part);
 
 // Takes all of it. Each thread asks `before` ahead of each piece whether its bytes may be taken; a
 // failure ends the taking. Memory taken by then stays with the pages. The threads have ended when
 // it returns.
 using MayTake = std::function<Status(std::size_t bytes)>;
-Status commit_mapped(const MappedPart& part, const CommitSettings& settings,
-                     const MayTake& before = {});
+Status commit_mapped(const MappedPart& part, const MayTake& before = {});
 
 // The size of a piece, the size from which on several threads work, and their largest number. More
 // would only wait for the kernel's locks of a mapping and a file.

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "core/environment.h"
+#include "device/host/copy.h"
 
 namespace memspan {
 
@@ -128,10 +129,10 @@ Result<MemoryBudget> measure_memory_budget() {
 }
 
 Status commit_within_budget(const MappedPart& part, std::string_view what) {
-  MEMSPAN_TRY_ASSIGN(const CommitSettings settings, CommitSettings::from_environment(), what);
+  MEMSPAN_TRY(check_copy_setting(), what);  // all of this memory is copied
   // The first piece asks for the whole part.
   std::atomic<std::size_t> taken{0};
-  return commit_mapped(part, settings, [&](std::size_t bytes) -> Status {
+  return commit_mapped(part, [&](std::size_t bytes) -> Status {
     const std::size_t before = taken.fetch_add(bytes, std::memory_order_relaxed);
     MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), what);
     const std::size_t rest = part.bytes - before;

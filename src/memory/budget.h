@@ -36,10 +36,9 @@ struct ControlGroup {
 // Some folders do not exist if a container has its own group mounted at the root.
 std::vector<ControlGroup> control_groups(std::string_view self_cgroup, std::string_view controller);
 
-// Takes the memory behind a mapping as the environment says (device/mapped_commit.h). Asks the
-// budget before every piece, so that processes that do this at the same time do not take too much
-// together. kOutOfMemory names both sizes; `what` names the memory. Memory taken by then is
-// released with the pages.
+// Takes the memory behind a mapping (device/mapped_commit.h). Asks the budget before every piece,
+// so that processes that do this at the same time do not take too much together. kOutOfMemory names
+// both sizes; `what` names the memory. Memory taken by then is released with the pages.
 Status commit_within_budget(const MappedPart& part, std::string_view what);
 
 }  // namespace memspan

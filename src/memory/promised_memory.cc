@@ -48,8 +48,8 @@ Duration plentiful_for(std::uint64_t available, std::uint64_t promised) {
                               kMostInterval);
 }
 
-PromisedMemory::PromisedMemory(const Pages& pages, const CommitSettings& settings, Counts counts)
-    : pages_(pages), settings_(settings), counts_(std::move(counts)) {
+PromisedMemory::PromisedMemory(const Pages& pages, Counts counts)
+    : pages_(pages), counts_(std::move(counts)) {
   counts_.own.store(0, std::memory_order_relaxed);
 }
 
@@ -66,7 +66,7 @@ PromisedMemory::~PromisedMemory() {
 
 Status PromisedMemory::add(std::size_t offset, std::byte* place, std::size_t bytes) {
   HugeRange huge;
-  switch (huge_page_way_of({pages_, offset, place, bytes}, settings_)) {
+  switch (huge_page_way_of({pages_, offset, place, bytes})) {
     case HugePageWay::kAdvice:
       advise_huge(place, bytes);
       break;

@@ -44,7 +44,7 @@ class PromisedMemory : NotCopyable {
     std::function<std::uint64_t()> on_host;
   };
   // `pages` must outlive it.
-  PromisedMemory(const Pages& pages, const CommitSettings& settings, Counts counts);
+  PromisedMemory(const Pages& pages, Counts counts);
   // Ends the thread; what is promised then may be missing later.
   ~PromisedMemory();
 
@@ -70,7 +70,6 @@ class PromisedMemory : NotCopyable {
   bool take_unless_plentiful(std::vector<Part>& parts, Clock::time_point& again) const;
 
   const Pages& pages_;
-  const CommitSettings settings_;
   const Counts counts_;
   Mutex mutex_;
   ConditionVariable changed_;

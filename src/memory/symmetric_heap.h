@@ -27,16 +27,11 @@ class SymmetricHeap {
   // The heap is [offset, offset + bytes) of `pages`, mapped at `base`. Promises are counted only
   // with kPromised.
   SymmetricHeap(const Pages& pages, std::size_t offset, std::byte* base, std::size_t bytes,
-                CommitMode mode = CommitMode::kAtAllocation, const CommitSettings& settings = {},
+                CommitMode mode = CommitMode::kAtAllocation,
                 std::optional<PromisedMemory::Counts> counts = {})
-      : pages_(pages),
-        offset_(offset),
-        base_(base),
-        allocator_(bytes),
-        mode_(mode),
-        settings_(settings) {
+      : pages_(pages), offset_(offset), base_(base), allocator_(bytes), mode_(mode) {
     if (mode == CommitMode::kPromised && counts)
-      promised_ = std::make_unique<PromisedMemory>(pages, settings, *std::move(counts));
+      promised_ = std::make_unique<PromisedMemory>(pages, *std::move(counts));
   }
 
   std::byte* base() const { return base_; }
@@ -79,7 +74,7 @@ class SymmetricHeap {
       const MappedPart part{pages_, offset_ + range.begin, base_ + range.begin,
                             range.end - range.begin};
       // Taking that much lasts long enough for others to take what was available.
-      return part.bytes < kThreadedCommitBytes ? commit_mapped(part, settings_)
+      return part.bytes < kThreadedCommitBytes ? commit_mapped(part)
                                                : commit_within_budget(part, "the block");
     });
   }
@@ -140,7 +135,6 @@ class SymmetricHeap {
   std::byte* base_;
   Allocator allocator_;
   CommitMode mode_;
-  CommitSettings settings_;
   std::vector<bool> committed_;               // grows with the highest chunk in use
   std::vector<Range> promises_;               // since the last forget_promised()
   std::unique_ptr<PromisedMemory> promised_;  // null if nothing is promised

@@ -192,8 +192,8 @@ void record_wait(const char* call, Clock::time_point since, int awaited);
 CountersRegion* own_counters();
 
 // Call it at the first membership of a process: SIGUSR2 then makes it print its state (stacks.cc).
-// Installs a handler only if SIGUSR2 would end the process, so a program's own handler stays. A
-// handler that the program sets later replaces it. MEMSPAN_STACKS=0 disables it.
+// Installs a handler only if SIGUSR2 would end the process, so a program's own handler stays, as
+// does an ignored SIGUSR2. A handler that the program sets later replaces it.
 Status answer_stack_requests(MemberKind kind, int rank);
 
 class TextServer;  // metrics.h

@@ -22,7 +22,6 @@
 #include <execinfo.h>
 #endif
 
-#include "core/environment.h"
 #include "core/fd.h"
 
 namespace memspan {
@@ -232,12 +231,11 @@ void handle(int, siginfo_t* info, void*) {
 }  // namespace
 
 Status answer_stack_requests(MemberKind kind, int rank) {
-  MEMSPAN_PASS_ASSIGN(const auto wanted, environment_integer("MEMSPAN_STACKS", 0, 1));
   owner_kind.store(kind, std::memory_order_relaxed);
   owner_rank.store(rank, std::memory_order_relaxed);
   struct sigaction now {};
-  if (wanted.value_or(1) == 0 || sigaction(kSignal, nullptr, &now) != 0 ||
-      (now.sa_flags & SA_SIGINFO) != 0 || now.sa_handler != SIG_DFL)
+  if (sigaction(kSignal, nullptr, &now) != 0 || (now.sa_flags & SA_SIGINFO) != 0 ||
+      now.sa_handler != SIG_DFL)
     return Status::ok();
 #if defined(__GLIBC__)
   void* frame = nullptr;

@@ -13,18 +13,21 @@ namespace {
 constexpr std::string_view kEtcd = "etcd://";
 constexpr std::string_view kDefaultPrefix = "memspan";
 constexpr std::size_t kMostEndpoints = 64;
-constexpr std::size_t kMostPrefixBytes = 256;
+constexpr std::size_t kMostPrefixBytes = 256;  // of a user as well
 
 Status invalid_address(std::string_view url, std::string_view why) {
-  return {Code::kInvalidArgument,
-          fmt::format(
-              "\"{}\" is not a store's address ({}); allowed are "
-              "tcp://HOST:PORT[,tcp://HOST:PORT...] and etcd://HOST:PORT[,HOST:PORT...][/PREFIX]",
-              url, why)};
+  return {Code::kInvalidArgument, fmt::format("\"{}\" is not a store's address ({}); allowed are "
+                                              "tcp://HOST:PORT[,tcp://HOST:PORT...] and "
+                                              "etcd://[USER@]HOST:PORT[,HOST:PORT...][/PREFIX]",
+                                              url, why)};
 }
 
 bool is_plain(char c) {
   return c > ' ' && c <= '~';
+}
+
+bool is_in_user(char c) {
+  return is_plain(c) && c != ':' && c != ',';
 }
 
 std::string_view without_slashes(std::string_view text) {
@@ -55,17 +58,24 @@ Status parse_places(std::string_view url, std::string_view places, StoreAddress&
 Result<StoreAddress> parse_etcd(std::string_view url) {
   const std::string_view rest = url.substr(kEtcd.size());
   const std::size_t slash = std::min(rest.find('/'), rest.size());
-  const std::string_view places = rest.substr(0, slash);
+  std::string_view places = rest.substr(0, slash);
   const std::string_view prefix = without_slashes(rest.substr(slash));
   if (prefix.size() > kMostPrefixBytes || !std::all_of(prefix.begin(), prefix.end(), is_plain))
     return invalid_address(
         url, fmt::format("a prefix has at most {} characters and no blanks", kMostPrefixBytes));
-  if (places.empty()) return invalid_address(url, "it names no host");
-  if (places.find('@') != std::string_view::npos)
-    return invalid_address("etcd://...",  // there may be a password in it
-                           "a user is given by MEMSPAN_ETCD_USER, its password by "
-                           "MEMSPAN_ETCD_PASSWORD_FILE");
   StoreAddress address;
+  if (const std::size_t at = places.rfind('@'); at != std::string_view::npos) {
+    address.user = places.substr(0, at);
+    places.remove_prefix(at + 1);
+    if (address.user.empty() || address.user.size() > kMostPrefixBytes ||
+        !std::all_of(address.user.begin(), address.user.end(), is_in_user))
+      return invalid_address("etcd://...",  // there may be a password in it
+                             fmt::format("a user has 1 to {} characters and no blank, colon or "
+                                         "comma; its password is in the file that "
+                                         "MEMSPAN_ETCD_PASSWORD_FILE names",
+                                         kMostPrefixBytes));
+  }
+  if (places.empty()) return invalid_address(url, "it names no host");
   address.kind = StoreAddress::Kind::kEtcd;
   address.prefix = prefix.empty() ? kDefaultPrefix : prefix;
   MEMSPAN_PASS(parse_places(url, places, address));
@@ -95,7 +105,9 @@ std::string StoreAddress::to_string() const {
   std::string places;
   for (const Endpoint& each : endpoints)
     places.append(places.empty() ? 0 : 1, ',').append(is_etcd() ? each.place() : each.to_string());
-  return is_etcd() ? fmt::format("{}{}/{}", kEtcd, places, prefix) : places;
+  return is_etcd()
+             ? fmt::format("{}{}{}{}/{}", kEtcd, user, user.empty() ? "" : "@", places, prefix)
+             : places;
 }
 
 }  // namespace memspan

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The address of a job's store:
-//   tcp://HOST:PORT[,tcp://HOST:PORT...]       the built-in server (net/endpoint.h has all forms),
-//   at
-//                                              the first of these addresses that answers
-//   etcd://HOST:PORT[,HOST:PORT...][/PREFIX]   etcd's members, and the prefix of its keys
+//   tcp://HOST:PORT[,tcp://HOST:PORT...]
+//     the built-in server (net/endpoint.h has all forms), at the first of these addresses that
+//     answers
+//   etcd://[USER@]HOST:PORT[,HOST:PORT...][/PREFIX]
+//     etcd's members, a user there, and the prefix of its keys
 #pragma once
 
 #include <vector>
@@ -32,6 +33,7 @@ struct StoreAddress {
   Kind kind = Kind::kServer;
   std::vector<Endpoint> endpoints = {Endpoint{}};  // at least one
   std::string prefix = {};                         // of etcd, without slashes at its ends
+  std::string user = {};                           // at etcd; empty: none
 };
 
 }  // namespace memspan

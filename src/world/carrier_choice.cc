@@ -15,7 +15,6 @@ constexpr const char* kNetVariable = "MEMSPAN_NET";
 constexpr const char* kEncryptVariable = "MEMSPAN_ENCRYPT_DATA";
 constexpr const char* kNativeVariable = "MEMSPAN_NATIVE_RMA";
 constexpr const char* kSilenceVariable = "MEMSPAN_SILENCE_LIMIT";
-constexpr const char* kSendVariable = "MEMSPAN_SEND_BUFFER";
 constexpr Duration kLeastSilence = std::chrono::milliseconds(500);
 
 Result<std::string> choose_address(Reach reach, const std::optional<Endpoint>& store) {
@@ -30,32 +29,6 @@ Result<std::string> choose_address(Reach reach, const std::optional<Endpoint>& s
                 fmt::format("no interface has an address at which processes of other hosts could "
                             "reach this one; {} names one",
                             kNetVariable));
-}
-
-Result<Duration> silence_limit() {
-  MEMSPAN_TRY_ASSIGN(const Duration limit,
-                     parse_time(kSilenceVariable, environment_or(kSilenceVariable, "2s")),
-                     "choosing a carrier");
-  if (limit == Duration::zero()) return Duration::max();
-  if (limit >= kLeastSilence) return limit;
-  return Status(Code::kInvalidArgument,
-                fmt::format("{} is \"{}\"; allowed are 500ms to an hour, and 0s for never",
-                            kSilenceVariable, *environment(kSilenceVariable)));
-}
-
-Result<std::optional<std::size_t>> send_buffer() {
-  constexpr std::size_t kLeast = std::size_t{16} << 10;
-  constexpr std::size_t kMost = std::size_t{1} << 30;
-  const auto text = environment(kSendVariable);
-  if (!text) return std::optional<std::size_t>();
-  if (*text == "0") return std::optional<std::size_t>(0);
-  MEMSPAN_TRY_ASSIGN(const std::size_t bytes, parse_size(kSendVariable, *text),
-                     "choosing a carrier");
-  if (bytes >= kLeast && bytes <= kMost) return std::optional<std::size_t>(bytes);
-  return Status(
-      Code::kInvalidArgument,
-      fmt::format("{} is \"{}\"; allowed are 16k to 1g, and 0 for what the kernel thinks fit",
-                  kSendVariable, *text));
 }
 
 // Before anything is loaded.
@@ -95,6 +68,16 @@ Result<CarrierOptions> choose_ucx(Reach reach, const std::optional<Endpoint>& st
 
 }  // namespace
 
+Result<Duration> silence_limit() {
+  MEMSPAN_PASS_ASSIGN(const Duration limit,
+                      parse_time(kSilenceVariable, environment_or(kSilenceVariable, "2s")));
+  if (limit == Duration::zero()) return Duration::max();
+  if (limit >= kLeastSilence) return limit;
+  return Status(Code::kInvalidArgument,
+                fmt::format("{} is \"{}\"; allowed are 500ms to an hour, and 0s for never",
+                            kSilenceVariable, *environment(kSilenceVariable)));
+}
+
 Result<CarrierOptions> choose_carrier(Reach reach, const std::optional<Endpoint>& store) {
   constexpr std::string_view kTcp = "tcp";
   const bool is_asked_for = environment(kVariable).has_value();
@@ -113,7 +96,6 @@ Result<CarrierOptions> choose_carrier(Reach reach, const std::optional<Endpoint>
   options.silence_limit = silence;
   if (text == "ucx") return choose_ucx(reach, store, std::move(options));
   options.sockets.family = SocketOptions::Family::kTcp;
-  MEMSPAN_TRY_ASSIGN(options.sockets.send_buffer, send_buffer(), "choosing a carrier");
   std::string given;
   if (text.rfind("tcp:", 0) == 0) given = text.substr(kTcp.size() + 1);
   if (text != kTcp && !is_numeric_address(given))

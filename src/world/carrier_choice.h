@@ -41,12 +41,14 @@ struct CarrierOptions {
 // interface that MEMSPAN_NET names, or in one kernel at the loopback. Otherwise they listen at the
 // address from which this process reaches `store`, or at the first that is not loopback.
 // MEMSPAN_ENCRYPT_DATA=1 puts sockets under TLS. MEMSPAN_SILENCE_LIMIT (default "2s"; "0s": no
-// limit) is how long a TCP or UCX peer may give no sign of life. MEMSPAN_SEND_BUFFER sets
-// SocketOptions::send_buffer. MEMSPAN_NATIVE_RMA=0 disables UCX's one-sided operations in
-// builds that have them. kInvalidArgument: a variable is invalid. kUnavailable: no address. kAuth:
-// UCX would use an untrusted network. kNotSupported: UCX or one-sided access is missing, or UCX is
-// asked to encrypt.
+// limit) is how long a TCP or UCX peer may give no sign of life. MEMSPAN_NATIVE_RMA=0 (for
+// measurements) disables UCX's one-sided operations in builds that have them. kInvalidArgument: a
+// variable is invalid. kUnavailable: no address. kAuth: UCX would use an untrusted network.
+// kNotSupported: UCX or one-sided access is missing, or UCX is asked to encrypt.
 Result<CarrierOptions> choose_carrier(Reach reach, const std::optional<Endpoint>& store);
+
+// MEMSPAN_SILENCE_LIMIT, 2 s without it; Duration::max() for "0s".
+Result<Duration> silence_limit();
 
 // kNotSupported if UCX is missing.
 Result<std::unique_ptr<Carrier>> make_carrier(const CarrierOptions& options);

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "core/environment.h"
+#include "world/launch.h"
 
 namespace memspan {
 namespace {
@@ -104,8 +105,7 @@ Result<std::optional<ForeignLauncher>> find_foreign_launcher() {
 }
 
 const char* launcher_variable() {
-  constexpr const char* kOwn = "MEMSPAN_RANK";  // of oshrun
-  if (environment(kOwn)) return kOwn;
+  if (environment(kLaunchVariable)) return kLaunchVariable;
   const Known* const known = find_known();
   return known == nullptr ? nullptr : known->mark;
 }

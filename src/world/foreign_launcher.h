@@ -29,7 +29,7 @@ struct ForeignLauncher {
 Result<std::optional<ForeignLauncher>> find_foreign_launcher();
 
 // The variable that shows that memspan's or another vendor's launcher started this process:
-// "MEMSPAN_RANK", "PMI_SIZE". Null if none is set. Does not check rank and size.
+// "MEMSPAN_LAUNCH", "PMI_SIZE". Null if none is set. Does not check rank and size.
 const char* launcher_variable();
 
 // kNotSupported; the message says which launcher it is, why its processes cannot find each other,

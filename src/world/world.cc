@@ -8,6 +8,7 @@
 
 #include "core/environment.h"
 #include "device/choice.h"
+#include "device/host/copy.h"
 #include "net/metrics_server.h"
 #include "node/event_count.h"
 #include "observe/trace.h"
@@ -48,14 +49,13 @@ Result<std::unique_ptr<World>> World::create(Membership membership, HeapSize hea
                                              StaticVariables variables) {
   MEMSPAN_TRY_ASSIGN(const CommitMode mode, commit_mode_from_environment(),
                      "making the symmetric heap");
-  MEMSPAN_TRY_ASSIGN(const CommitSettings settings, CommitSettings::from_environment(),
-                     "making the symmetric heap");
+  MEMSPAN_TRY(check_copy_setting(), "making the symmetric heap");
   MEMSPAN_TRY(check_same_commit_mode(*membership.segment, mode), "making the symmetric heap");
   const int near = membership.nodes.peers_in(membership.node());
   MEMSPAN_TRY_ASSIGN(const std::size_t heap_bytes,
                      agree_on_heap_size(*membership.segment, heap, near, mode),
                      "making the symmetric heap");
-  std::unique_ptr<World> world(new World(std::move(membership), heap_bytes, mode, settings));
+  std::unique_ptr<World> world(new World(std::move(membership), heap_bytes, mode));
   MEMSPAN_PASS(world->list());
   MEMSPAN_TRY(world->map_segments(variables), "making the symmetric heap");
   MEMSPAN_PASS(world->choose_transports());
@@ -67,12 +67,10 @@ Result<std::unique_ptr<World>> World::create(Membership membership, HeapSize hea
   return world;
 }
 
-World::World(Membership membership, std::size_t heap_bytes, CommitMode mode,
-             const CommitSettings& settings)
+World::World(Membership membership, std::size_t heap_bytes, CommitMode mode)
     : membership_(std::move(membership)),
       heap_bytes_(heap_bytes),
       commit_mode_(mode),
-      commit_settings_(settings),
       part_bytes_(kInternalBytes + heap_bytes),
       internal_allocator_(kInternalBytes) {
   waiting_.segment = membership_.segment.get();
@@ -197,7 +195,7 @@ void World::fill_table() {
   const std::size_t file_offset = place_of(rank()) * membership_.segment->header().heap_stride;
   heap_ = std::make_unique<SymmetricHeap>(
       *membership_.heap, file_offset + kInternalBytes, mine + kInternalBytes, heap_bytes_,
-      commit_mode_, commit_settings_,
+      commit_mode_,
       PromisedMemory::Counts{waiting_.self->promised_bytes, [this] { return promised_bytes(); }});
 }
 

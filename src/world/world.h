@@ -120,8 +120,7 @@ class World : NotCopyable {
   }
 
  private:
-  World(Membership membership, std::size_t heap_bytes, CommitMode mode,
-        const CommitSettings& settings);
+  World(Membership membership, std::size_t heap_bytes, CommitMode mode);
   Status list();
   Status map_segments(StaticVariables variables);
   Status choose_transports();
@@ -137,7 +136,6 @@ class World : NotCopyable {
   Membership membership_;
   std::size_t heap_bytes_;
   CommitMode commit_mode_;
-  CommitSettings commit_settings_;
   std::size_t part_bytes_;  // internal area + heap: what one PE has in the address range
   StaticSegment static_segment_;
   // This node's PEs by index: all parts, then all static segments.

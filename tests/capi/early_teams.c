@@ -108,7 +108,7 @@ static void rows_and_columns(void) {
 
 int main(void) {
   shmem_init_attr_t* attributes = NULL;
-  const char* text = getenv("MEMSPAN_RANK");
+  const char* text = getenv("RANK");
   CHECK(text != NULL);
   rank = atoi(text);
   CHECK(shmem_set_attr(rank, kRanks, 1 << 20, "tcp://127.0.0.1:8668", &attributes) == 0);

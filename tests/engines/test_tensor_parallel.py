@@ -70,9 +70,9 @@ def test_two_ranks_give_vllms_tokens_and_rest_when_idle(model, expected, tmp_pat
 
 
 def test_where_memspan_cannot_vllms_own_is_used_and_the_log_says_why(model, expected, tmp_path):
-    environment = {"MEMSPAN_VLLM_BACKEND": "1", "MEMSPAN_TORCH_BUILD": "0"}
+    environment = {"MEMSPAN_VLLM_BACKEND": "1", "MEMSPAN_TORCH_BUILD_DIR": "none"}
     with serving(model, tmp_path, "--tensor-parallel-size", "2", **environment) as one:
-        assert "memspan: the groups stay with gloo: MEMSPAN_TORCH_BUILD is 0" in one.text()
+        assert 'memspan: the groups stay with gloo: MEMSPAN_TORCH_BUILD_DIR is "none"' in one.text()
         assert "memspan: group tp:0 stays with vLLM's shared memory: the backend of its group is gloo" in one.text()
         assert TAKEN not in one.text()
         assert answers(one) == expected

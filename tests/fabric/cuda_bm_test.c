@@ -139,7 +139,7 @@ SCENARIO(devices_must_agree, 2, int number) {
     REFUSES(smem_get_last_err_code(), "device memory (host)");
     setenv("MEMSPAN_DEVICE", "gpu", 1);
     REFUSES_TO_MAKE(smem_bm_create(1, 0, SMEMB_DATA_OP_SDMA, 0, kSize, 0),
-                    "MEMSPAN_DEVICE is \"gpu\", allowed are host and cuda");
+                    "MEMSPAN_DEVICE is \"gpu\", allowed are host, cuda and cuda:N");
   }
   meet(members);
 }

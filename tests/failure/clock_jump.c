@@ -21,8 +21,7 @@ static int (*real_gettime)(clockid_t, struct timespec*);
 __attribute__((constructor)) static void open_words(void) {
   real_gettime = (int (*)(clockid_t, struct timespec*))dlsym(RTLD_NEXT, "clock_gettime");
   const char* path = getenv("MEMSPAN_CLOCK");
-  const char* number = getenv("MEMSPAN_RANK");
-  if (number == NULL) number = getenv("RANK");
+  const char* number = getenv("RANK");
   if (number != NULL) rank = atoll(number);
   if (path == NULL) return;
   int file = open(path, O_RDWR | O_CLOEXEC);

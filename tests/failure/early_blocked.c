@@ -102,8 +102,8 @@ static void host(int seconds) {
 /* 16 GiB are more than any limit of the tests. */
 static int take_all_memory(void) {
   const size_t kPiece = 8 << 20;
-  rank = atoi(getenv("MEMSPAN_RANK"));
-  size = atoi(getenv("MEMSPAN_SIZE"));
+  rank = atoi(getenv("RANK"));
+  size = atoi(getenv("WORLD_SIZE"));
   if (shmem_set_attr(rank, size, 60 << 20, NULL, &attributes) != 0) return 1;
   if (shmem_init_attr(attributes) != 0) return 1;
   for (int piece = 0; piece < 2048; ++piece) {

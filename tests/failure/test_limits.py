@@ -93,25 +93,21 @@ class LimitsTest(unittest.TestCase):
         code, _, errors = self.allocate(1, MEMSPAN_COMMIT="later")
         self.assertNotEqual(code, 0)
         self.assertIn('MEMSPAN_COMMIT is "later"; allowed are promise, allocation and touch', errors)
-        each = 'if [ "$MEMSPAN_RANK" = 1 ]; then export MEMSPAN_COMMIT=touch; fi; exec "$@"'
+        each = 'if [ "$RANK" = 1 ]; then export MEMSPAN_COMMIT=touch; fi; exec "$@"'
         code, _, errors = jobs.finish(
             jobs.start([jobs.OSHRUN, "-n", "2", "--timeout", "30", "sh", "-c", each, "sh", jobs.VICTIM, "hello"]))
         self.assertNotEqual(code, 0)
         self.assertRegex(errors, r"MEMSPAN_COMMIT is \w+ in this process and \w+ in another one")
 
-    def test_how_memory_is_taken_is_checked_and_changes_no_limit(self):
-        code, _, errors = self.allocate(1, MEMSPAN_THP="always")
-        self.assertNotEqual(code, 0)
-        self.assertIn('MEMSPAN_THP is "always"; allowed are auto and never', errors)
+    def test_the_way_to_copy_is_checked_and_limits_hold(self):
         code, _, errors = self.allocate(1, MEMSPAN_COPY="pigeon")
         self.assertNotEqual(code, 0)
         self.assertIn('MEMSPAN_COPY is "pigeon"; allowed here are measured, library', errors)
         little = {"MEMSPAN_MEMORY_LIMIT": "80m", "SHMEM_SYMMETRIC_SIZE": "60m"}
-        for settings in ({}, {"MEMSPAN_THP": "never"}):
-            code, out, errors = self.allocate(30, **little, **settings)
-            self.assertEqual((code, out.count("got ")), (0, 2), (settings, errors))
-            code, out, errors = self.allocate(50, **little, **settings)
-            self.assertEqual((code, out.count("refused")), (0, 2), (settings, errors))
+        code, out, errors = self.allocate(30, **little)
+        self.assertEqual((code, out.count("got ")), (0, 2), errors)
+        code, out, errors = self.allocate(50, **little)
+        self.assertEqual((code, out.count("refused")), (0, 2), errors)
 
     def test_sixty_four_heaps_of_a_gigabyte_cost_nothing_until_used(self):
         code, out, errors = jobs.finish(jobs.oshrun(64, "hello", SHMEM_SYMMETRIC_SIZE="1g"))

@@ -177,7 +177,7 @@ def records():
     for name, content in {
         "integer": b"4096", "negative": b"-5", "size": b"1.5g", "size_mib": b".5MiB", "time": b"500ms", "hour": b"3600s",
         "store": b"tcp://127.0.0.1:8666", "store_v6": b"tcp://[::1]:8666", "store_list": b"tcp://one:8666,tcp://two:8666",
-        "etcd": b"etcd://one:2379,two:2379/jobs/a", "networks": b"10.0.0.0/8,fd00::/8", "all_networks": b"1",
+        "etcd": b"etcd://one:2379,two:2379/jobs/a", "etcd_user": b"etcd://me@one:2379", "networks": b"10.0.0.0/8,fd00::/8", "all_networks": b"1",
         "identity": b"4711 4026531836", "tags": b"prefill\nprefill:HOST_TCP:decode,a_1:DEVICE_RDMA:b_2",
     }.items():  # fmt: skip
         yield name, content

@@ -13,6 +13,7 @@ from needs import needs
 
 ENTER = "ip netns exec {}"
 BOUND_S = 1.0  # from a death to the end of the job
+SILENCE_S = 10  # after which oshrun and an agent give each other up
 
 
 def on_hosts(case):

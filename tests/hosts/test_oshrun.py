@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 import jobs
-from oshrun_hosts import BOUND_S, ENTER, OnHosts, command_of, on_hosts, read_file
+from oshrun_hosts import BOUND_S, ENTER, SILENCE_S, OnHosts, command_of, on_hosts, read_file
 
 FAR = os.environ["MEMSPAN_FAR"]
 INFO = os.environ["MEMSPAN_INFO"]
@@ -189,19 +189,19 @@ class EndsTest(OnHosts):
                 job.communicate()
 
     def test_a_silent_agent_ends_the_job_after_the_limit(self):
-        job, _ = self.busy((1, 1), MEMSPAN_AGENT_TIMEOUT="1")
+        job, _ = self.busy((1, 1))
         all_of_it = jobs.marked(self.mark)
         os.kill(self.agents()[0], signal.SIGSTOP)
-        self.expect_all_ended(all_of_it, 1 + 2 * BOUND_S)
+        self.expect_all_ended(all_of_it, SILENCE_S + 2 * BOUND_S)
         code, _, errors = jobs.finish(job)
         self.assertEqual(code, 1)
-        self.assertIn("nothing was heard of it for 1 s (MEMSPAN_AGENT_TIMEOUT)", errors)
+        self.assertIn("nothing was heard of it for 10 s (MEMSPAN_SILENCE_LIMIT)", errors)
 
     def test_a_silent_oshrun_ends_the_job_after_the_limit(self):
-        job, pids = self.busy((1, 1), MEMSPAN_AGENT_TIMEOUT="1")
+        job, pids = self.busy((1, 1))
         job.send_signal(signal.SIGSTOP)
         with jobs.Ends(pids.values()) as ends:
-            self.assertEqual(ends.wait(1 + 2 * BOUND_S), [])
+            self.assertEqual(ends.wait(SILENCE_S + 2 * BOUND_S), [])
         job.send_signal(signal.SIGCONT)
         self.assertNotEqual(jobs.finish(job)[0], 0)
         self.assertEqual(jobs.marked(self.mark), [])

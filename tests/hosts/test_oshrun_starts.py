@@ -10,7 +10,7 @@ import unittest
 import jobs
 from jobs.namespaces import ip
 from needs import needs
-from oshrun_hosts import BOUND_S, OnHosts, command_of, on_hosts, parent_of
+from oshrun_hosts import BOUND_S, SILENCE_S, OnHosts, command_of, on_hosts, parent_of
 
 GREETING = "memspan agent"
 SSHD = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin")
@@ -162,10 +162,10 @@ class SshTest(OnHosts):
                 self.expect_all_ended(all_of_it, 2 * BOUND_S)
 
     def test_a_lost_network_ends_it_on_both_sides(self):
-        job, _, all_of_it = self.busy(MEMSPAN_AGENT_TIMEOUT="1")
+        job, _, all_of_it = self.busy()
         ip("-n", self.hosts.names[1], "link", "set", "eth0", "down")
         self.addCleanup(ip, "-n", self.hosts.names[1], "link", "set", "eth0", "up")
-        self.expect_all_ended(all_of_it, 1 + 3 * BOUND_S)
+        self.expect_all_ended(all_of_it, SILENCE_S + 3 * BOUND_S)
         self.assertNotEqual(jobs.finish(job)[0], 0)
 
     def test_a_key_that_is_refused_is_one_line(self):

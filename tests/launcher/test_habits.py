@@ -123,7 +123,7 @@ class ProgramsTest(unittest.TestCase):
     """Several programs in one job."""
 
     def test_ranks_count_through_them(self):
-        second = ("-n", "2", "--env", "X=3", "sh", "-c", "echo b $X $MEMSPAN_RANK of $MEMSPAN_SIZE")
+        second = ("-n", "2", "--env", "X=3", "sh", "-c", "echo b $X $RANK of $WORLD_SIZE")
         code, out, errors = run("--label", "-n", "1", "echo", "a", ":", *second)
         self.assertEqual(code, 0, errors)
         self.assertEqual(sorted(out.splitlines()), ["[0] a", "[1] b 3 1 of 3", "[2] b 3 2 of 3"])

@@ -15,14 +15,14 @@ def line(number):
 
 class LabelTest(unittest.TestCase):
     def test_each_line_bears_its_rank(self):
-        script = "echo out $MEMSPAN_RANK; echo err $MEMSPAN_RANK >&2"
+        script = "echo out $RANK; echo err $RANK >&2"
         code, out, errors = run_shells(3, script, "--label")
         self.assertEqual(code, 0)
         for got, word in ((out, "out"), (errors, "err")):
             self.assertEqual(sorted(got.splitlines()), [f"[{rank}] {word} {rank}" for rank in range(3)])
 
     def test_the_last_line_needs_no_end(self):
-        code, out, _ = run_shells(2, 'printf "no end"; test $MEMSPAN_RANK = 0 || exit 2', "--label")
+        code, out, _ = run_shells(2, 'printf "no end"; test $RANK = 0 || exit 2', "--label")
         self.assertEqual(code, 2)
         self.assertEqual(sorted(out.splitlines()), ["[0] no end", "[1] no end"])
 

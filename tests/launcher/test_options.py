@@ -41,8 +41,8 @@ class OptionsTest(unittest.TestCase):
         self.gives("3m\n", "-n", "1", "sh", "-c", "echo $SHMEM_SYMMETRIC_SIZE", SHMEM_SYMMETRIC_SIZE="3m")
 
     def test_variables_of_the_job(self):
-        script = "echo $MEMSPAN_RANK $MEMSPAN_LOCAL_RANK $MEMSPAN_SIZE ${MEMSPAN_LAUNCH%%:*}"
-        code, out, _ = run_shells(2, script, "--label", env=strangers(MEMSPAN_RANK="99"))
+        script = "echo $RANK $LOCAL_RANK $WORLD_SIZE ${MEMSPAN_LAUNCH%%:*}"
+        code, out, _ = run_shells(2, script, "--label", env=strangers(RANK="99"))
         self.assertEqual(code, 0)
         # The last one is the version of the launch.
         self.assertRegex("\n".join(sorted(out.splitlines())), r"^\[0\] 0 0 2 (\d+)\n\[1\] 1 1 2 \1$")

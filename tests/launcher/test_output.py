@@ -123,7 +123,7 @@ class CompletenessTest(unittest.TestCase):
     def test_lines_of_many_processes_stay_whole(self):
         script = """
 import os
-rank = os.environ["MEMSPAN_RANK"]
+rank = os.environ["RANK"]
 for i in range(3000):
     os.write(1, f"{rank} {i} {'x' * (i % 90)}.\\n".encode())
 """

@@ -16,20 +16,20 @@ class TerminalTest(unittest.TestCase):
             time.sleep(0.01)
 
     def test_rank_0_reads_what_is_typed(self):
-        job = Terminal("-n", "2", "sh", "-c", 'read line && echo "got <$line>"; test $? = $MEMSPAN_RANK')
+        job = Terminal("-n", "2", "sh", "-c", 'read line && echo "got <$line>"; test $? = $RANK')
         job.type(b"hello\n")
         job.read_until(b"got <hello>")
         self.assertEqual(job.code(), 0)
 
     def test_end_of_input_reaches_rank_0(self):
-        job = Terminal("-n", "2", "sh", "-c", "cat; echo end $MEMSPAN_RANK")
+        job = Terminal("-n", "2", "sh", "-c", "cat; echo end $RANK")
         job.read_until(b"end 1")
         job.type(b"\x04")
         job.read_until(b"end 0")
         self.assertEqual(job.code(), 0)
 
     def test_control_c_ends_the_job(self):
-        job = Terminal("-n", "2", "sh", "-c", "echo ready $MEMSPAN_RANK; exec sleep 60")
+        job = Terminal("-n", "2", "sh", "-c", "echo ready $RANK; exec sleep 60")
         job.read_until(b"ready 0")
         job.read_until(b"ready 1")
         job.type(b"\x03")

@@ -10,7 +10,7 @@ namespace {
 TEST(InitTest, EveryProcessKnowsItsPlace) {
   EXPECT_GE(me(), 0);
   EXPECT_LT(me(), peers());
-  if (const char* size = std::getenv("MEMSPAN_SIZE")) {
+  if (const char* size = std::getenv("WORLD_SIZE")) {
     EXPECT_EQ(peers(), std::atoi(size));
   }
 }

@@ -91,12 +91,18 @@ class StacksTest(unittest.TestCase):
         self.assertEqual(job.returncode, 124)
         self.assertIn("no stacks of PE 0-1: not in the job, since shmem_init has not been called", errors.decode())
 
+    def test_a_program_can_ignore_the_signal(self):
+        with watched(2, mode="ignore") as job:
+            job.send_signal(signal.SIGUSR2)
+            read_until(job, "oshrun: no stacks of PE 0-1: SIGUSR2 is ignored\n")
+            self.assertEqual(end(job), (0, ""))
+
     def test_a_program_can_keep_the_signal(self):
-        with watched(2, MEMSPAN_STACKS="0") as job:
+        with watched(2, mode="default") as job:
             job.send_signal(signal.SIGUSR2)
             _, errors = job.communicate(timeout=SECONDS)
             self.assertEqual(job.returncode, 128 + signal.SIGUSR2)
-        self.assertRegex(errors.decode(), r"(?s)no stacks of PE 0-1: MEMSPAN_STACKS=0 is set\n.*was killed by signal 12")
+        self.assertRegex(errors.decode(), r"(?s)no stacks of PE 0-1: nothing handles SIGUSR2\n.*was killed by signal 12")
 
     def test_who_has_a_handler_of_its_own_is_told_by_oshrun(self):
         why = "the program has a handler of its own for SIGUSR2"
@@ -126,14 +132,14 @@ class StacksTest(unittest.TestCase):
 
     def test_when_the_time_is_over_who_is_silent_is_named_too(self):
         options = ("--timeout", "10", "--stacks-on-timeout")
-        with watched(2, *options) as stopped, watched(3, *options, *HOSTS, MEMSPAN_STACKS="0") as unwilling:
+        with watched(2, *options) as stopped, watched(3, *options, *HOSTS, mode="default") as unwilling:
             os.kill(pid_of(stopped, 1), signal.SIGSTOP)
             told = [job.communicate(timeout=SECONDS)[1].decode() for job in (stopped, unwilling)]
             self.assertEqual([stopped.returncode, unwilling.returncode], [124, 124])
         self.assertIn("oshrun: no stacks of PE 1: stopped, as by SIGSTOP\n", told[0])
         self.assertRegex(told[0], WAIT)
         for ranks in ("0", "1-2"):
-            self.assertIn(f"oshrun: no stacks of PE {ranks}: MEMSPAN_STACKS=0 is set\n", told[1])
+            self.assertIn(f"oshrun: no stacks of PE {ranks}: nothing handles SIGUSR2\n", told[1])
 
     def test_it_needs_a_time(self):
         code, _, errors = run("-n", 1, "--stacks-on-timeout", WATCHED)

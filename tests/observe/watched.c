@@ -5,7 +5,7 @@
  * barrier. "pool URL" is the member of a pool instead, until its stdin ends, or with "RANK SIZE"
  * one of several, of which rank 0 hosts the store; "blocks URL" puts and gets the pool's entries by
  * key, and reduces in a group. "global_exit" and "exit" are ends by PE 0, with code 3; "handler"
- * has a handler of its own for SIGUSR2. */
+ * has a handler of its own for SIGUSR2, "ignore" ignores it, and "default" removes memspan's. */
 #include <fcntl.h>
 #include <memspan/group.h>
 #include <memspan/kv_pool.h>
@@ -105,7 +105,9 @@ int main(int argc, char** argv) {
     struct sigaction action = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
     sigaction(SIGUSR2, &action, NULL);
   }
+  if (strcmp(mode, "ignore") == 0) signal(SIGUSR2, SIG_IGN);
   shmem_init();
+  if (strcmp(mode, "default") == 0) signal(SIGUSR2, SIG_DFL);
   const int me = shmem_my_pe();
   const int next = (me + 1) % shmem_n_pes();
   static long word;

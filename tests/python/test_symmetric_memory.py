@@ -386,13 +386,13 @@ def test_without_the_extension():
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, "MEMSPAN_TORCH_BUILD": "0"},
+        env={**os.environ, "MEMSPAN_TORCH_BUILD_DIR": "none"},
         capture_output=True,
         text=True,
         timeout=jobs.LIMIT_S,
         check=True,
     )
     assert done.stdout.splitlines() == [
-        "symmetric memory of PyTorch: MEMSPAN_TORCH_BUILD is 0",
+        'symmetric memory of PyTorch: MEMSPAN_TORCH_BUILD_DIR is "none"',
         "None",
     ]

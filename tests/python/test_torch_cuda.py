@@ -339,7 +339,7 @@ def second_gpu(rank, ranks):
     device = gpu.Gpu()
     box = sm.empty(4, device="cuda:1")
     assert box.device == torch.device("cuda:1") == sm.empty(4, device="cuda").device
-    with pytest.raises(ValueError, match="is on cuda:1: MEMSPAN_CUDA_DEVICE=0 chooses"):
+    with pytest.raises(ValueError, match="is on cuda:1: MEMSPAN_DEVICE=cuda:0 chooses"):
         sm.empty(4, device="cuda:0")
     sm.shmem_put(box, 0, torch.ones(4), 0, 4, (rank + 1) % ranks, stream=device.stream())
     sm.barrier()
@@ -349,6 +349,16 @@ def second_gpu(rank, ranks):
 @gpu.needs_standin
 def test_the_first_tensor_says_which_gpu():
     gpu.run(second_gpu, 2, MEMSPAN_TEST_CUDA_DEVICES="2")
+
+
+def chosen_gpu(rank, ranks):
+    gpu.Gpu()  # the current one is number 0
+    assert sm.empty(4, device="cuda").device == torch.device("cuda:1")
+
+
+@gpu.needs_standin
+def test_the_variable_says_which_gpu():
+    gpu.run(chosen_gpu, 2, MEMSPAN_TEST_CUDA_DEVICES="2", MEMSPAN_DEVICE="cuda:1")
 
 
 # ---- what streams keep

@@ -447,7 +447,6 @@ def pieces(tmp_path, monkeypatch):
     monkeypatch.setattr(native, "_made", {})
     monkeypatch.setattr(native, "_reasons", {})
     monkeypatch.setenv("MEMSPAN_TORCH_BUILD_DIR", str(tmp_path / "made"))
-    monkeypatch.delenv("MEMSPAN_TORCH_BUILD", raising=False)
     yield sources
     sys.modules.pop("memspan.torch._module", None)
 
@@ -460,11 +459,9 @@ def nothing(name="tiny"):
 
 
 def test_why_there_is_nothing(pieces, monkeypatch, tmp_path):
-    monkeypatch.setenv("MEMSPAN_TORCH_BUILD", "0")
-    assert nothing() == "MEMSPAN_TORCH_BUILD is 0"
-    monkeypatch.setenv("MEMSPAN_TORCH_BUILD", "no")
-    assert nothing() == 'MEMSPAN_TORCH_BUILD is "no", allowed are 0 and 1'
-    monkeypatch.delenv("MEMSPAN_TORCH_BUILD")
+    with monkeypatch.context() as unwilling:
+        unwilling.setenv("MEMSPAN_TORCH_BUILD_DIR", "none")
+        assert nothing() == 'MEMSPAN_TORCH_BUILD_DIR is "none"'
     monkeypatch.setenv("CXX", "/nowhere/c++ -g")
     assert nothing() == 'CXX is "/nowhere/c++", which is not a program'
     with monkeypatch.context() as poor:
@@ -485,8 +482,8 @@ def test_why_there_is_nothing(pieces, monkeypatch, tmp_path):
 
 def test_without_the_library_there_are_no_classes(monkeypatch):
     monkeypatch.setattr(native, "_made", {})
-    monkeypatch.setenv("MEMSPAN_TORCH_BUILD", "0")
-    with pytest.raises(memspan.Error, match="MEMSPAN_TORCH_BUILD is 0"):
+    monkeypatch.setenv("MEMSPAN_TORCH_BUILD_DIR", "none")
+    with pytest.raises(memspan.Error, match='MEMSPAN_TORCH_BUILD_DIR is "none"'):
         load_classes()
 
 

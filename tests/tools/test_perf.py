@@ -339,7 +339,7 @@ class PerfTest(unittest.TestCase):
     def test_a_job_of_one_is_refused(self):
         code, _, errors = start([OSHRUN, "-n", "1", PERF, "put", *QUICK[2:]])
         self.assertEqual(code, 2)
-        self.assertIn("MEMSPAN_RANK", errors)
+        self.assertIn("MEMSPAN_LAUNCH", errors)
         self.assertIn("needs 2 at least", errors)
 
     def test_a_rank_without_a_launcher_is_none(self):
@@ -353,7 +353,7 @@ class PerfTest(unittest.TestCase):
         code, _, errors = start([OSHRUN, "-n", "2", PERF, "put", "-r", "3"])
         self.assertEqual(code, 2)
         self.assertIn("--rounds", errors)
-        self.assertIn("MEMSPAN_RANK is set", errors)
+        self.assertIn("MEMSPAN_LAUNCH is set", errors)
 
     def test_a_signal_ends_the_job_too(self):
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

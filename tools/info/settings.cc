@@ -13,9 +13,9 @@ namespace {
 
 // The variables that AllowedTransports and choose_carrier() read.
 constexpr const char* kVariables[] = {
-    kTransportVariable,      kCarrierVariable,         "MEMSPAN_NET",
-    "MEMSPAN_ENCRYPT_DATA",  "MEMSPAN_NATIVE_RMA",     "MEMSPAN_SEND_BUFFER",
-    "MEMSPAN_SILENCE_LIMIT", "MEMSPAN_TRUSTED_FABRIC", "UCX_NET_DEVICES"};
+    kTransportVariable,       kCarrierVariable,     "MEMSPAN_NET",
+    "MEMSPAN_ENCRYPT_DATA",   "MEMSPAN_NATIVE_RMA", "MEMSPAN_SILENCE_LIMIT",
+    "MEMSPAN_TRUSTED_FABRIC", "UCX_NET_DEVICES"};
 
 void put(const Settings& settings) {
   for (const char* name : kVariables) {

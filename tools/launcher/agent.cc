@@ -111,7 +111,7 @@ int Agent::run(Guard guard) {
     if (is_asked_to_end() || !handle_messages()) return 1;
     if (channel_.is_silent(limit_) && !is_suspended_) return 1;
     if (executor_ != nullptr) report();
-    channel_.keep_alive(limit_);
+    channel_.keep_alive(kUsualSilence);
     channel_.flush();
   }
 }
@@ -154,7 +154,7 @@ void Agent::wait() {
     stream_watches_[i].set(streams_[i].has_window(), loop_, streams_[i].descriptor(), EPOLLIN);
   input_watch_.set(input_.wants_to_write(), loop_, input_.descriptor(), EPOLLOUT);
   const Deadline own = executor_ != nullptr ? executor_->deadline() : Deadline::never();
-  loop_.run_once(own.within(limit_ / 8));
+  loop_.run_once(own.within(kUsualSilence / 8));
 }
 
 bool Agent::is_asked_to_end() const {

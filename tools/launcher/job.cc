@@ -29,11 +29,7 @@ namespace {
 
 using Number = NumberVariable::Number;
 
-// The variables with a process's place. Programs that know no OpenSHMEM look for the names that
-// torchrun made usual.
-constexpr NumberVariable kOurs[] = {{"MEMSPAN_RANK", Number::kRank},
-                                    {"MEMSPAN_LOCAL_RANK", Number::kLocalRank},
-                                    {"MEMSPAN_SIZE", Number::kSize}};
+// The variables with a process's place, by the names that torchrun made usual.
 constexpr NumberVariable kUsual[] = {{"RANK", Number::kRank},
                                      {"LOCAL_RANK", Number::kLocalRank},
                                      {"WORLD_SIZE", Number::kSize},
@@ -178,16 +174,12 @@ Result<Job> Job::make(Options options, std::optional<HostPart> part) {
   return job;
 }
 
-// In the order of precedence: what each rank gets of ours, the user's --env of which the last one
-// holds, the usual names, what suits the terminal, and our own environment.
+// In the order of precedence: what only we may set, the user's --env of which the last one holds,
+// the process's place, what suits the terminal, and our own environment.
 Job::Environment Job::environment_for(const Program& program, Channel channel, bool has_hosts) {
   std::set<std::string_view> taken = {kLaunchVariable};
   if (has_hosts) taken.insert(kHostVariable);
   Environment result;
-  for (const NumberVariable& variable : kOurs) {
-    taken.insert(variable.name);
-    result.numbers.push_back(&variable);
-  }
   const std::vector<std::string>& settings = program.environment;
   for (auto setting = settings.rbegin(); setting != settings.rend(); ++setting)
     if (taken.insert(key_of(*setting)).second) result.common.push_back(*setting);

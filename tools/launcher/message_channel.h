@@ -52,7 +52,7 @@ inline constexpr std::size_t kWindowBytes = std::size_t{256} << 10;
 // The first line of an agent, with the version and its end. Both sides must be of one version.
 std::string greeting();
 
-// How long the other side may be silent before it has said its own limit.
+// How long the other side may be silent before it has said its own limit, which is never shorter.
 inline constexpr Duration kUsualSilence = std::chrono::seconds(10);
 
 // Owns both descriptors and makes them non-blocking. One thread at a time.

@@ -247,8 +247,7 @@ void RemoteExecutor::check_limits() {
       break_down(host, fmt::format("oshrun did not start there within {} s ({})",
                                    to_seconds(limits_.start), AgentLimits::kStartVariable));
     if (host.state == State::kCalled) continue;
-    // One that waits for the others' answers does not know our limit yet.
-    host.channel->keep_alive(std::min(limits_.silence, kUsualSilence));
+    host.channel->keep_alive(kUsualSilence);
     if (host.state == State::kGreeted) continue;
     if (!host.channel->is_silent(limits_.silence)) continue;
     break_down(host, fmt::format("nothing was heard of it for {} s ({})",
@@ -287,7 +286,7 @@ Deadline RemoteExecutor::deadline() const {
   const auto is_earlier = [](const Deadline& one, const Deadline& other) {
     return one.when() < other.when();
   };
-  Deadline earliest = Deadline::after(std::min(limits_.silence, kUsualSilence) / 8);
+  Deadline earliest = Deadline::after(kUsualSilence / 8);
   if (!has_started()) earliest = std::min(earliest, start_, is_earlier);
   for (const AgentHost& host : hosts_) earliest = std::min(earliest, host.explanation, is_earlier);
   return earliest;

@@ -43,8 +43,6 @@ std::optional<std::string> why_it_cannot(PeerState state) {
 std::optional<std::string> why_it_will_not_answer(const SystemFiles& files, pid_t process) {
   const std::string status = status_of(process);
   if (files.text(status).empty()) return std::nullopt;
-  const std::string variables = files.text(fmt::format("/proc/{}/environ", process));
-  if (variable_in(variables, "MEMSPAN_STACKS") == "0") return "MEMSPAN_STACKS=0 is set";
   if (has_signal(files, status, "SigIgn")) return "SIGUSR2 is ignored";
   if (!has_signal(files, status, "SigCgt")) return "nothing handles SIGUSR2";
   return std::nullopt;

@@ -35,13 +35,6 @@ std::string caches(const SystemFiles& files) {
   }
 }
 
-// A variable of oshrun that differs in each process.
-bool is_of_process(std::string_view name) {
-  constexpr std::array<std::string_view, 4> kNames = {kLaunchVariable, "MEMSPAN_RANK",
-                                                      "MEMSPAN_LOCAL_RANK", "MEMSPAN_SIZE"};
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
-}
-
 bool may_be_secret(std::string_view name, std::string_view value) {
   constexpr std::array<std::string_view, 4> kParts = {"SECRET", "PASS", "KEY", "TOKEN"};
   return value.find('@') != std::string_view::npos ||  // a user and a password of an address
@@ -75,7 +68,7 @@ Facts set_variables() {
     const std::string_view text = *entry;
     const std::string_view name = text.substr(0, text.find('='));
     if (!name.starts_with("MEMSPAN_") && !name.starts_with("SHMEM_")) continue;
-    if (name.size() == text.size() || is_of_process(name)) continue;
+    if (name.size() == text.size() || name == kLaunchVariable) continue;
     const std::string_view value = text.substr(name.size() + 1);
     all.emplace_back(name, may_be_secret(name, value) ? "(not recorded)" : value);
   }

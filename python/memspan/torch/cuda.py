@@ -34,7 +34,8 @@ def check_device(device: torch.device) -> None:
     """ValueError for a device that has no symmetric memory."""
     if device.type not in ("cpu", "cuda"):
         raise ValueError(f'device is "{device}", allowed are cpu and cuda')
-    if device.type == "cuda" and os.environ.get("MEMSPAN_DEVICE") != "cuda":
+    chosen = os.environ.get("MEMSPAN_DEVICE", "").partition(":")[0]
+    if device.type == "cuda" and chosen != "cuda":
         raise ValueError(
             f'device is "{device}", and MEMSPAN_DEVICE is not "cuda": set MEMSPAN_DEVICE=cuda in every '
             f"process before its first symmetric tensor, for symmetric memory of a GPU as well"

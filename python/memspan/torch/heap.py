@@ -62,9 +62,7 @@ def _count_and_rank() -> tuple[int, int]:
 
     if dist.is_available() and dist.is_initialized():
         return dist.get_rank(), dist.get_world_size()
-    rank = os.environ.get("MEMSPAN_RANK", os.environ.get("RANK", "0"))
-    count = os.environ.get("MEMSPAN_SIZE", os.environ.get("WORLD_SIZE", "1"))
-    return int(rank), int(count)
+    return int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def heap_bytes() -> int:
@@ -193,7 +191,7 @@ class Heap:
         if device.index not in (None, self._ordinal):
             raise ValueError(
                 f'device is "{device}", and this process\'s symmetric memory is on cuda:{self._ordinal}: '
-                f"MEMSPAN_CUDA_DEVICE={device.index} chooses, before the job starts"
+                f"MEMSPAN_DEVICE=cuda:{device.index} chooses, before the job starts"
             )
         return cuda.tensor_at(memory, shape, _strides_of(shape), dtype, self._ordinal)
 

@@ -12,7 +12,7 @@ says for which PyTorch, Python, sources and memspan it is, beside its checksum:
 
 so that an old or damaged one is compiled again. The first process that needs one compiles it, and
 prints a line if that takes longer than 3 s; the others wait. The compiler is that of $CXX, else
-c++, g++ or clang++. MEMSPAN_TORCH_BUILD=0 compiles and loads nothing, and ``python -m
+c++, g++ or clang++. MEMSPAN_TORCH_BUILD_DIR=none compiles and loads nothing, and ``python -m
 memspan.torch.build`` compiles ahead of time.
 """
 
@@ -130,11 +130,6 @@ def _once(name, is_extension, make):
     with _mutex:
         if name not in _made:
             try:
-                wanted = os.environ.get("MEMSPAN_TORCH_BUILD", "1")
-                if wanted not in ("0", "1"):
-                    raise CannotBuild(f'MEMSPAN_TORCH_BUILD is "{wanted}", allowed are 0 and 1')
-                if wanted == "0":
-                    raise CannotBuild("MEMSPAN_TORCH_BUILD is 0")
                 _made[name] = make(name)
             except CannotBuild as reason:
                 _made[name] = None
@@ -159,6 +154,8 @@ def _import(name):
 
 def _base():
     chosen = os.environ.get("MEMSPAN_TORCH_BUILD_DIR")
+    if chosen == "none":
+        raise CannotBuild('MEMSPAN_TORCH_BUILD_DIR is "none"')
     if chosen:
         return os.path.abspath(chosen)
     cache = os.environ.get("XDG_CACHE_HOME", "")

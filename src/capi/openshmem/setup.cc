@@ -46,8 +46,7 @@ void say_what_was_asked() {
         "MEMSPAN_INIT_TIMEOUT  seconds that the start may take (default 120)\n"
         "MEMSPAN_JOB_SECRET_FILE  file of a secret that all members share; protects the store\n"
         "MEMSPAN_LOG_LEVEL     DEBUG, INFO, WARN (default), ERROR or FATAL\n"
-        "MEMSPAN_COMMIT        promise (default), allocation or touch: when memory is taken\n"
-        "MEMSPAN_THP           auto (default) or never: are transparent huge pages taken\n",
+        "MEMSPAN_COMMIT        promise (default), allocation or touch: when memory is taken\n",
         stderr);
 }
 

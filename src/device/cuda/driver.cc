@@ -11,7 +11,7 @@ namespace memspan::cuda {
 namespace {
 
 constexpr const char* kLibrary = "libcuda.so.1";
-constexpr const char* kDeviceVariable = "MEMSPAN_CUDA_DEVICE";
+constexpr std::string_view kNumbered = "cuda:";
 
 // The driver has no name and no text for a number that it does not know.
 Status failure(const Functions& functions, std::string_view what, ResultCode result) {
@@ -107,14 +107,23 @@ Status check_abilities(const Functions& functions, Ordinal ordinal) {
   return Status::ok();
 }
 
+// N of MEMSPAN_DEVICE=cuda:N, else the device of the caller's context, else 0.
+Result<Ordinal> wanted_device(const Functions& functions, int devices) {
+  const std::string text = environment_or("MEMSPAN_DEVICE", "");
+  if (!text.starts_with(kNumbered)) return current_device(functions).value_or(0);
+  MEMSPAN_TRY_ASSIGN(const std::int64_t number,
+                     parse_integer("the number of the GPU in MEMSPAN_DEVICE",
+                                   std::string_view(text).substr(kNumbered.size()), 0, devices - 1),
+                     "choosing a CUDA device");
+  return static_cast<Ordinal>(number);
+}
+
 Result<Device> choose() {
   MEMSPAN_TRY_ASSIGN(const Functions* functions, driver(), "choosing a CUDA device");
   int devices = 0;
   MEMSPAN_PASS(from_cuda("counting CUDA devices", functions->device_count(&devices)));
-  MEMSPAN_TRY_ASSIGN(const auto wanted, environment_integer(kDeviceVariable, 0, devices - 1),
-                     "choosing a CUDA device");
+  MEMSPAN_PASS_ASSIGN(const Ordinal number, wanted_device(*functions, devices));
   Device device{functions, 0, nullptr};
-  const int number = wanted ? static_cast<int>(*wanted) : current_device(*functions).value_or(0);
   MEMSPAN_PASS(from_cuda(fmt::format("finding CUDA device {}", number),
                          functions->device_get(&device.ordinal, number)));
   MEMSPAN_PASS(check_abilities(*functions, device.ordinal));
@@ -151,9 +160,7 @@ Result<std::string> describe_devices() {
   int devices = 0, version = 0;
   MEMSPAN_PASS(from_cuda("counting CUDA devices", cuda.device_count(&devices)));
   MEMSPAN_PASS(from_cuda("asking for the CUDA driver's version", cuda.driver_version(&version)));
-  MEMSPAN_TRY_ASSIGN(const auto wanted, environment_integer(kDeviceVariable, 0, devices - 1),
-                     "choosing a CUDA device");
-  const int number = wanted ? static_cast<int>(*wanted) : current_device(cuda).value_or(0);
+  MEMSPAN_PASS_ASSIGN(const Ordinal number, wanted_device(cuda, devices));
   char name[128] = "";
   MEMSPAN_PASS(from_cuda(fmt::format("asking CUDA device {} for its name", number),
                          cuda.device_name(name, sizeof name, number)));

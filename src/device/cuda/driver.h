@@ -26,8 +26,8 @@ struct Device {
   ContextHandle context = nullptr;
 };
 
-// The device that memspan uses in this process: the one that MEMSPAN_CUDA_DEVICE names, else that
-// of the calling thread's context, else device 0. The first successful call decides.
+// The device that memspan uses in this process: the one that MEMSPAN_DEVICE=cuda:N names, else
+// that of the calling thread's context, else device 0. The first successful call decides.
 // kInvalidArgument if the variable names no existing device. Thread-safe.
 Result<Device> device();
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "device/host/copy.h"
 #include "pgas/group/call.h"
 
 namespace memspan::pgas {
@@ -37,8 +38,8 @@ Status check_contributions(const std::vector<Contribution>& all) {
 Result<Reservation> map_whole(const Pages& pages) {
   MEMSPAN_PASS_ASSIGN(Reservation range, Reservation::make(pages.bytes(), nullptr));
   MEMSPAN_PASS(range.map(0, pages, 0, pages.bytes()));
-  MEMSPAN_PASS_ASSIGN(const CommitSettings settings, CommitSettings::from_environment());
-  if (settings.may_be_huge) advise_huge(range.base(), range.bytes());
+  MEMSPAN_PASS(check_copy_setting());
+  advise_huge(range.base(), range.bytes());
   return range;
 }
 

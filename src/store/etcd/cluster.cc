@@ -17,7 +17,6 @@ namespace {
 MEMSPAN_REMEDY(kNoEtcd, "etcd-unreachable", "No member of the etcd cluster answers.",
                "Run `etcdctl endpoint health --endpoints HOST:PORT`; check tls_info and firewall.");
 
-constexpr const char* kUser = "MEMSPAN_ETCD_USER";
 constexpr const char* kPasswordFile = "MEMSPAN_ETCD_PASSWORD_FILE";
 constexpr const char* kAuthenticate = "/v3/auth/authenticate";
 constexpr std::size_t kMostPasswordBytes = 4096;
@@ -43,13 +42,14 @@ Deadline attempt_of(Duration limit, const Deadline& deadline) {
 
 }  // namespace
 
-Result<EtcdUser> EtcdUser::from_environment() {
-  EtcdUser user{.name = environment_or(kUser, ""), .password = {}};
+Result<EtcdUser> EtcdUser::read(const std::string& name) {
+  EtcdUser user{.name = name, .password = {}};
   const auto path = environment(kPasswordFile);
-  if (user.name.empty() == path.has_value())
+  if (name.empty() == path.has_value())
     return Status(Code::kInvalidArgument,
-                  fmt::format("{} is set, and {} is not", path ? kPasswordFile : kUser,
-                              path ? kUser : kPasswordFile));
+                  fmt::format("{} is {}set, and the store's address names {} user, as in "
+                              "etcd://USER@HOST:PORT",
+                              kPasswordFile, path ? "" : "not ", path ? "no" : "a"));
   if (!path) return user;
   MEMSPAN_TRY_ASSIGN(user.password, read_private_file(kPasswordFile, *path, kMostPasswordBytes),
                      "reading etcd's password");

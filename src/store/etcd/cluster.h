@@ -13,8 +13,8 @@ namespace memspan::etcd {
 struct EtcdUser {
   std::string name;
   std::string password;
-  // MEMSPAN_ETCD_USER, and the private file that MEMSPAN_ETCD_PASSWORD_FILE names.
-  static Result<EtcdUser> from_environment();
+  // The password is in the private file that MEMSPAN_ETCD_PASSWORD_FILE names.
+  static Result<EtcdUser> read(const std::string& name);
 };
 
 // Thread-safe.

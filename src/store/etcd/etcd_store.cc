@@ -453,7 +453,7 @@ class EtcdStore final : public KeyValueStore {
 
 Result<std::unique_ptr<KeyValueStore>> connect(const StoreAccess& access, const EtcdHost& host,
                                                Deadline deadline) {
-  MEMSPAN_TRY_ASSIGN(EtcdUser user, EtcdUser::from_environment(), "connecting to etcd");
+  MEMSPAN_TRY_ASSIGN(EtcdUser user, EtcdUser::read(access.endpoint.user), "connecting to etcd");
   MEMSPAN_TRY_ASSIGN(auto settings, HttpSettings::create(access.security, host),
                      "connecting to etcd");
   auto store = std::make_unique<EtcdStore>(access, std::move(user), std::move(settings), host);

@@ -181,7 +181,7 @@ class Walker {
 
 int run_rank(const char* store, std::uint32_t ranks, std::uint32_t rank) {
   const char* const device = std::getenv("MEMSPAN_DEVICE");
-  const bool has_gpu = device != nullptr && std::string(device) == "cuda";
+  const bool has_gpu = device != nullptr && std::string(device).starts_with("cuda");
   if (has_gpu) use_gpu();
   smem_bm_config_t config;
   must("smem_bm_config_init", smem_bm_config_init(&config));

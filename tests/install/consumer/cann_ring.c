@@ -6,7 +6,7 @@
 #include <string.h>
 
 int main(void) {
-  const int me = atoi(getenv("MEMSPAN_RANK")), peers = atoi(getenv("MEMSPAN_SIZE"));
+  const int me = atoi(getenv("RANK")), peers = atoi(getenv("WORLD_SIZE"));
   aclshmemx_init_attr_t attributes = {.my_pe = me, .n_pes = peers, .local_mem_size = 1 << 20};
   attributes.option_attr.data_op_engine_type = ACLSHMEM_DATA_OP_MTE;
   attributes.option_attr.shm_init_timeout = DEFAULT_TIMEOUT;

@@ -6,7 +6,7 @@
 
 int main(void) {
   shmem_init_attr_t* attributes = NULL;
-  const int me = atoi(getenv("MEMSPAN_RANK")), peers = atoi(getenv("MEMSPAN_SIZE"));
+  const int me = atoi(getenv("RANK")), peers = atoi(getenv("WORLD_SIZE"));
   if (shmem_set_attr(me, peers, 1 << 20, "tcp://127.0.0.1:8668", &attributes) != 0) return 1;
   if (shmem_init_attr(attributes) != 0) return 1;
   int32_t* from = (int32_t*)shmem_malloc(sizeof *from);

@@ -14,8 +14,8 @@ extern "C" __global__ __aicore__ void send(GM_ADDR word) {
 }
 
 int main() {
-  const char* const rank = std::getenv("MEMSPAN_RANK");
-  const char* const size = std::getenv("MEMSPAN_SIZE");
+  const char* const rank = std::getenv("RANK");
+  const char* const size = std::getenv("WORLD_SIZE");
   if (rank == nullptr || size == nullptr) return 1;
   aclshmemx_init_attr_t attributes{};
   attributes.my_pe = std::atoi(rank);
@@ -28,7 +28,8 @@ int main() {
   auto* const word = static_cast<uint8_t*>(aclshmem_calloc(1, sizeof(int32_t)));
   send<<<1, nullptr, stream>>>(word);
   if (aclrtSynchronizeStream(stream) != 0) return 1;
-  std::printf("PE %d of %d got %d\n", aclshmem_my_pe(), aclshmem_n_pes(), *reinterpret_cast<int32_t*>(word));
+  std::printf("PE %d of %d got %d\n", aclshmem_my_pe(), aclshmem_n_pes(),
+              *reinterpret_cast<int32_t*>(word));
   aclrtDestroyStream(stream);
   aclshmem_free(word);
   return aclshmem_finalize() == ACLSHMEM_SUCCESS ? 0 : 1;

@@ -23,11 +23,13 @@ TEST(CudaAbsentTest, TheReasonNamesTheLibraryThatIsMissing) {
   EXPECT_EQ(driver.status().message(),
             "no CUDA driver: libcuda.so.1 cannot be loaded [memspan-explain no-cuda-driver]");
   EXPECT_EQ(cuda::describe_devices().status().message(), driver.status().message());
-  ASSERT_EQ(setenv("MEMSPAN_DEVICE", "cuda", 1), 0);
-  const auto device = chosen_device();
-  EXPECT_EQ(device.code(), Code::kNotSupported);
-  EXPECT_THAT(device.status().message(), HasSubstr("MEMSPAN_DEVICE=cuda"));
-  EXPECT_THAT(device.status().message(), HasSubstr("libcuda.so.1 cannot be loaded"));
+  for (const char* text : {"cuda", "cuda:1"}) {
+    ASSERT_EQ(setenv("MEMSPAN_DEVICE", text, 1), 0);
+    const auto device = chosen_device();
+    EXPECT_EQ(device.code(), Code::kNotSupported);
+    EXPECT_THAT(device.status().message(), HasSubstr("MEMSPAN_DEVICE=cuda"));
+    EXPECT_THAT(device.status().message(), HasSubstr("libcuda.so.1 cannot be loaded"));
+  }
 }
 
 TEST(CudaAbsentTest, TheHostIsTheDeviceUnlessAnotherIsChosen) {
@@ -41,7 +43,8 @@ TEST(CudaAbsentTest, AnotherWordIsRefused) {
   ASSERT_EQ(setenv("MEMSPAN_DEVICE", "gpu", 1), 0);
   const auto device = chosen_device();
   EXPECT_EQ(device.code(), Code::kInvalidArgument);
-  EXPECT_EQ(device.status().message(), "MEMSPAN_DEVICE is \"gpu\", allowed are host and cuda");
+  EXPECT_EQ(device.status().message(),
+            "MEMSPAN_DEVICE is \"gpu\", allowed are host, cuda and cuda:N");
 }
 
 }  // namespace

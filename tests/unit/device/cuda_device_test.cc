@@ -51,11 +51,20 @@ TEST_F(CudaDeviceTest, IsDescribed) {
 }
 
 TEST_F(CudaDeviceTest, AnOrdinalBeyondTheDevicesIsRefused) {
-  ASSERT_EQ(setenv("MEMSPAN_CUDA_DEVICE", "2", 1), 0);
-  const Status refused = cuda::describe_devices().status();
-  ASSERT_EQ(unsetenv("MEMSPAN_CUDA_DEVICE"), 0);
-  EXPECT_EQ(refused.code(), Code::kInvalidArgument);
-  EXPECT_THAT(refused.message(), HasSubstr("MEMSPAN_CUDA_DEVICE"));
+  for (const char* text : {"cuda:2", "cuda:-1", "cuda:", "cuda:x"}) {
+    ASSERT_EQ(setenv("MEMSPAN_DEVICE", text, 1), 0);
+    const Status refused = cuda::describe_devices().status();
+    ASSERT_EQ(unsetenv("MEMSPAN_DEVICE"), 0);
+    EXPECT_EQ(refused.code(), Code::kInvalidArgument) << text;
+    EXPECT_THAT(refused.message(), HasSubstr("the number of the GPU in MEMSPAN_DEVICE is"));
+  }
+}
+
+TEST_F(CudaDeviceTest, AnOrdinalChoosesTheDevice) {
+  ASSERT_EQ(setenv("MEMSPAN_DEVICE", "cuda:1", 1), 0);
+  const auto about = cuda::describe_devices();
+  ASSERT_EQ(unsetenv("MEMSPAN_DEVICE"), 0);
+  EXPECT_EQ(about.value(), "stand-in 1 (device 1 of 2, driver 13.0)");
 }
 
 TEST_F(CudaDeviceTest, FailuresHaveTheDriversOwnName) {

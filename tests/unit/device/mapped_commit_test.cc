@@ -2,14 +2,13 @@
 #include "device/mapped_commit.h"
 
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
-#include <string>
 #include <thread>
 
 #include "device/reservation.h"
@@ -30,7 +29,6 @@ class MappedCommitTest : public testing::Test {
         range_(Reservation::make(kBytes, nullptr).value()) {
     EXPECT_TRUE(range_.map(0, pages_, 0, kBytes).is_ok());
   }
-  ~MappedCommitTest() override { unsetenv("MEMSPAN_THP"); }
   MappedPart part(std::size_t begin, std::size_t bytes) const {
     return {pages_, begin, range_.base() + begin, bytes};
   }
@@ -51,23 +49,10 @@ TEST_F(MappedCommitTest, ReservationsThatMayHaveHugePagesAreAligned) {
   }
 }
 
-TEST_F(MappedCommitTest, WrongSettingsAreNamed) {
-  setenv("MEMSPAN_THP", "always", 1);
-  auto settings = CommitSettings::from_environment();
-  EXPECT_EQ(settings.code(), Code::kInvalidArgument);
-  EXPECT_NE(
-      settings.status().message().find("MEMSPAN_THP is \"always\"; allowed are auto and never"),
-      std::string::npos);
-  setenv("MEMSPAN_THP", "never", 1);
-  settings = CommitSettings::from_environment();
-  ASSERT_TRUE(settings.is_ok());
-  EXPECT_FALSE(settings->may_be_huge);
-}
-
 // Pages before and behind whole huge ones are taken one by one, whatever the way.
 TEST_F(MappedCommitTest, TakesJustTheRange) {
   const std::size_t begin = kHugePage - 3 * page_size(), bytes = 2 * kHugePage;
-  ASSERT_TRUE(commit_mapped(part(begin, bytes), {}).is_ok());
+  ASSERT_TRUE(commit_mapped(part(begin, bytes)).is_ok());
   EXPECT_GE(taken(), bytes);
   EXPECT_LT(taken(), bytes + 64 * page_size());
   EXPECT_EQ(range_.base()[begin], std::byte{0});
@@ -76,7 +61,7 @@ TEST_F(MappedCommitTest, TakesJustTheRange) {
 
 TEST_F(MappedCommitTest, WhatIsThereStays) {
   for (std::size_t at = 0; at < kBytes; at += kHugePage / 2) range_.base()[at + 7] = std::byte{9};
-  ASSERT_TRUE(commit_mapped(part(0, kBytes), {}).is_ok());
+  ASSERT_TRUE(commit_mapped(part(0, kBytes)).is_ok());
   for (std::size_t at = 0; at < kBytes; at += kHugePage / 2)
     ASSERT_EQ(range_.base()[at + 7], std::byte{9}) << at;
   EXPECT_EQ(range_.base()[kBytes - 1], std::byte{0});
@@ -84,7 +69,7 @@ TEST_F(MappedCommitTest, WhatIsThereStays) {
 }
 
 TEST_F(MappedCommitTest, WholeHugePagesAreHugeHereAndAtAPeer) {
-  ASSERT_TRUE(commit_mapped(part(0, kBytes), {}).is_ok());
+  ASSERT_TRUE(commit_mapped(part(0, kBytes)).is_ok());
   MEMSPAN_NEEDS("huge_pages");
   EXPECT_EQ(smaps_bytes(range_.base(), "ShmemPmdMapped"), kBytes);
   // As a peer has it: another mapping, in which nobody advised anything.
@@ -94,10 +79,14 @@ TEST_F(MappedCommitTest, WholeHugePagesAreHugeHereAndAtAPeer) {
   EXPECT_EQ(smaps_bytes(peer.base(), "ShmemPmdMapped"), kBytes);
 }
 
-TEST_F(MappedCommitTest, NeverHugeMeansNever) {
-  ASSERT_TRUE(commit_mapped(part(0, kBytes), {.may_be_huge = false}).is_ok());
-  EXPECT_EQ(taken(), kBytes);
+TEST_F(MappedCommitTest, AProcessMayDoWithoutHugePages) {
+  if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) != 0)
+    GTEST_SKIP() << "does not apply: the kernel cannot turn huge pages off for a process";
+  const Status status = commit_mapped(part(0, kBytes));
   range_.base()[0] = std::byte{1};
+  ASSERT_EQ(prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0), 0);
+  ASSERT_TRUE(status.is_ok()) << status.to_string();
+  EXPECT_EQ(taken(), kBytes);
   if (huge_page_way() == HugePageWay::kAdvice) return;  // the kernel may always give huge ones
   EXPECT_EQ(smaps_bytes(range_.base(), "ShmemPmdMapped"), 0u);
 }
@@ -106,7 +95,7 @@ TEST_F(MappedCommitTest, NeverHugeMeansNever) {
 TEST_F(MappedCommitTest, AddressesThatDoNotAgreeAreNoError) {
   Reservation odd = Reservation::make(4 * kHugePage, nullptr).value();
   ASSERT_TRUE(odd.map(0, pages_, page_size(), 4 * kHugePage).is_ok());
-  ASSERT_TRUE(commit_mapped({pages_, page_size(), odd.base(), 4 * kHugePage}, {}).is_ok());
+  ASSERT_TRUE(commit_mapped({pages_, page_size(), odd.base(), 4 * kHugePage}).is_ok());
   EXPECT_EQ(taken(), 4 * kHugePage);
 }
 
@@ -117,7 +106,7 @@ TEST_F(MappedCommitTest, ARefusedAdviceIsNoError) {
     std::thread([&] {
       constexpr long kMadvise = SYS_madvise;
       ASSERT_EQ(forbid_syscalls(&kMadvise, 1, error), 0);
-      const Status status = commit_mapped(part(0, kBytes), {});
+      const Status status = commit_mapped(part(0, kBytes));
       EXPECT_TRUE(status.is_ok()) << status.to_string();
     }).join();
   EXPECT_EQ(taken(), kBytes);
@@ -125,12 +114,11 @@ TEST_F(MappedCommitTest, ARefusedAdviceIsNoError) {
 
 TEST_F(MappedCommitTest, AnObjectionEndsIt) {
   std::atomic<int> asked{0};
-  const Status status =
-      commit_mapped(part(0, kBytes), {.may_be_huge = false}, [&](std::size_t bytes) -> Status {
-        EXPECT_LE(bytes, kCommitPiece);
-        ++asked;
-        return {Code::kOutOfMemory, "enough"};
-      });
+  const Status status = commit_mapped(part(0, kBytes), [&](std::size_t bytes) -> Status {
+    EXPECT_LE(bytes, kCommitPiece);
+    ++asked;
+    return {Code::kOutOfMemory, "enough"};
+  });
   EXPECT_EQ(status.code(), Code::kOutOfMemory);
   EXPECT_EQ(status.message(), "enough");
   EXPECT_EQ(taken(), 0u);
@@ -143,15 +131,14 @@ TEST_F(MappedCommitTest, PiecesAreAskedForOnceEach) {
     asked += bytes;
     return Status::ok();
   };
-  ASSERT_TRUE(commit_mapped(part(page_size(), kBytes - 2 * page_size()), {}, count).is_ok());
+  ASSERT_TRUE(commit_mapped(part(page_size(), kBytes - 2 * page_size()), count).is_ok());
   EXPECT_EQ(asked.load(), kBytes - 2 * page_size());
-  EXPECT_TRUE(commit_mapped(part(0, 0), {}, count).is_ok());
+  EXPECT_TRUE(commit_mapped(part(0, 0), count).is_ok());
   EXPECT_EQ(asked.load(), kBytes - 2 * page_size());
 }
 
 TEST_F(MappedCommitTest, OutsideThePagesIsRefused) {
-  EXPECT_EQ(commit_mapped({pages_, kBytes, range_.base(), kBytes}, {.may_be_huge = false}).code(),
-            Code::kInvalidArgument);
+  EXPECT_EQ(commit_mapped({pages_, kBytes, range_.base(), kBytes}).code(), Code::kInvalidArgument);
 }
 
 }  // namespace

@@ -46,13 +46,12 @@ class PromisedMemoryTest : public testing::Test {
     EXPECT_TRUE(range_.map(0, pages_, 0, kBytes).is_ok());
   }
   ~PromisedMemoryTest() override { unsetenv("MEMSPAN_MEMORY_LIMIT"); }
-  SymmetricHeap heap(const CommitSettings& settings = {}) {
+  SymmetricHeap heap() {
     return {pages_,
             0,
             range_.base(),
             kBytes,
             CommitMode::kPromised,
-            settings,
             PromisedMemory::Counts{promised_, [this] { return promised_.load(); }}};
   }
   std::size_t resident() const {

@@ -8,6 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(StoreAddressTest, ReadsAServersAddress) {
   const auto address = StoreAddress::parse("tcp://127.0.0.1:8666");
@@ -41,6 +42,16 @@ TEST(StoreAddressTest, ReadsEtcdsMembersAndPrefix) {
   EXPECT_EQ(address->to_string(), "etcd://one:2379,[::1]:12379,127.0.0.1:1/jobs/blue");
 }
 
+TEST(StoreAddressTest, ReadsTheUserAtEtcd) {
+  const auto address = StoreAddress::parse("etcd://root@one:2379,two:2379/jobs");
+  ASSERT_TRUE(address.is_ok()) << address.status().to_string();
+  EXPECT_EQ(address->user, "root");
+  EXPECT_THAT(address->endpoints, ElementsAre(Endpoint{"one", 2379}, Endpoint{"two", 2379}));
+  EXPECT_EQ(address->to_string(), "etcd://root@one:2379,two:2379/jobs");
+  EXPECT_EQ(StoreAddress::parse("etcd://me@example.org@one:1")->user, "me@example.org");
+  EXPECT_EQ(StoreAddress::parse("etcd://one:1/a@b")->user, "");
+}
+
 TEST(StoreAddressTest, APrefixThatIsNotGivenIsMemspan) {
   for (const char* url : {"etcd://one:2379", "etcd://one:2379/", "etcd://one:2379//"})
     EXPECT_EQ(StoreAddress::parse(url)->prefix, "memspan") << url;
@@ -61,7 +72,12 @@ TEST(StoreAddressTest, SaysWhatIsWrong) {
       {"etcd://,one:1", "behind a comma"},
       {"etcd://one:1,,two:2", "behind a comma"},
       {"etcd://one:1/a b", "no blanks"},
-      {"etcd://me:secret@one:1", "MEMSPAN_ETCD_USER"},
+      {"etcd://me:secret@one:1", "MEMSPAN_ETCD_PASSWORD_FILE"},
+      {"etcd://me:s@cret@one:1", "MEMSPAN_ETCD_PASSWORD_FILE"},
+      {"etcd://one:1,me@two:1", "a user has 1 to 256 characters"},
+      {"etcd://@one:1", "a user has 1 to 256 characters"},
+      {"etcd://m e@one:1", "a user has 1 to 256 characters"},
+      {"etcd://me@", "names no host"},
       {"http://one:1", "neither tcp://"},
       {"one:1", "neither tcp://"},
       {"", "neither tcp://"},
@@ -78,6 +94,7 @@ TEST(StoreAddressTest, SaysWhatIsWrong) {
     EXPECT_EQ(address.code(), Code::kInvalidArgument) << url;
     EXPECT_THAT(address.status().message(), HasSubstr(why));
     EXPECT_THAT(address.status().message(), HasSubstr("tcp://HOST:PORT"));
+    EXPECT_THAT(address.status().message(), Not(HasSubstr("cret")));
   }
 }
 

@@ -16,10 +16,9 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kVariables[] = {"MEMSPAN_CARRIER",        "MEMSPAN_NET",
-                                      "MEMSPAN_TRUSTED_FABRIC", "UCX_NET_DEVICES",
-                                      "MEMSPAN_ENCRYPT_DATA",   "MEMSPAN_SILENCE_LIMIT",
-                                      "MEMSPAN_SEND_BUFFER",    "MEMSPAN_NATIVE_RMA"};
+constexpr const char* kVariables[] = {
+    "MEMSPAN_CARRIER",      "MEMSPAN_NET",           "MEMSPAN_TRUSTED_FABRIC", "UCX_NET_DEVICES",
+    "MEMSPAN_ENCRYPT_DATA", "MEMSPAN_SILENCE_LIMIT", "MEMSPAN_NATIVE_RMA"};
 
 class CarrierChoiceTest : public testing::Test {
  protected:
@@ -41,20 +40,6 @@ class CarrierChoiceTest : public testing::Test {
 
 TEST_F(CarrierChoiceTest, IsUnixInOneKernel) {
   EXPECT_EQ(sockets(Reach::kOneKernel).family, SocketOptions::Family::kUnix);
-}
-
-TEST_F(CarrierChoiceTest, TheSendBufferIsWhatTheVariableSays) {
-  say("tcp:127.0.0.1");
-  EXPECT_EQ(sockets(Reach::kNetwork).send_buffer, std::nullopt);
-  setenv("MEMSPAN_SEND_BUFFER", "1m", 1);
-  EXPECT_EQ(sockets(Reach::kNetwork).send_buffer, std::size_t{1} << 20);
-  setenv("MEMSPAN_SEND_BUFFER", "0", 1);
-  EXPECT_EQ(sockets(Reach::kNetwork).send_buffer, std::size_t{0});
-  for (const char* bad : {"15k", "2g", "-1", "much", ""}) {
-    setenv("MEMSPAN_SEND_BUFFER", bad, 1);
-    EXPECT_EQ(refusal(Reach::kNetwork).code(), Code::kInvalidArgument) << bad;
-    EXPECT_THAT(std::string(refusal(Reach::kNetwork).message()), HasSubstr("MEMSPAN_SEND_BUFFER"));
-  }
 }
 
 // Of a store at this host's loopback, and so at the loopback of the one host that has the store.

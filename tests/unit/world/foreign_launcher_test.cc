@@ -17,7 +17,7 @@ class ForeignLauncherTest : public testing::Test {
  protected:
   ForeignLauncherTest() {
     for (const char* name :
-         {"MEMSPAN_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "FLUX_TASK_RANK",
+         {"MEMSPAN_LAUNCH", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "FLUX_TASK_RANK",
           "FLUX_JOB_SIZE", "FLUX_JOB_ID", "PALS_RANKID", "PALS_APID", "PMI_SIZE", "PMI_RANK",
           "PMI_FD", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", "SLURM_JOB_ID", "SLURM_STEP_ID",
           "PMIX_RANK", "PMIX_NAMESPACE", "WORLD_SIZE", "RANK"})
@@ -58,7 +58,7 @@ TEST_F(ForeignLauncherTest, NamesTheVariableThatShowsALauncher) {
     for (const auto& [name, value] : variables) unsetenv(name);
     return std::string(variable == nullptr ? "none" : variable);
   };
-  EXPECT_EQ(variable_with({{"MEMSPAN_RANK", "0"}, {"WORLD_SIZE", "2"}}), "MEMSPAN_RANK");
+  EXPECT_EQ(variable_with({{"MEMSPAN_LAUNCH", "0"}, {"WORLD_SIZE", "2"}}), "MEMSPAN_LAUNCH");
   EXPECT_EQ(variable_with({{"FLUX_TASK_RANK", "0"}}), "FLUX_TASK_RANK");
   EXPECT_EQ(variable_with({{"PMIX_RANK", "0"}}), "PMIX_RANK");
   EXPECT_EQ(variable_with({{"PMI_SIZE", "two"}}), "PMI_SIZE");

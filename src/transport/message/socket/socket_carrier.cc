@@ -71,7 +71,7 @@ bool is_near(int socket) {
 
 // Detects a lost host by keep-alive. Small frames are sent at once. Returns the bytes that may be
 // in flight; 0: the kernel decides.
-std::size_t tune(int socket, const SocketOptions& options) {
+std::size_t tune(int socket) {
   int family = 0;
   socklen_t length = sizeof family;
   ::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &family, &length);
@@ -83,21 +83,19 @@ std::size_t tune(int socket, const SocketOptions& options) {
   set(socket, IPPROTO_TCP, TCP_KEEPINTVL, 2);
   set(socket, IPPROTO_TCP, TCP_KEEPCNT, 4);
   set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kPatienceMs);
-  const std::size_t bytes = options.send_buffer.value_or(is_near(socket) ? kNearSendBuffer : 0);
+  const std::size_t bytes = is_near(socket) ? kNearSendBuffer : 0;
   if (bytes != 0) set(socket, SOL_SOCKET, SO_SNDBUF, static_cast<int>(bytes));
   return bytes;
 }
 
 class SocketStream final : public ByteStream {
  public:
-  SocketStream(Fd socket, const SocketOptions& options)
-      : socket_(std::move(socket)), send_buffer_(tune(socket_.get(), options)) {}
+  explicit SocketStream(Fd socket)
+      : socket_(std::move(socket)), send_buffer_(tune(socket_.get())) {}
 
   int descriptor() const override { return socket_.get(); }
   // The peer's buffer most likely has this size.
-  std::size_t window() const override {
-    return send_buffer_ == 0 ? kFarWindow : std::max(send_buffer_, kNearSendBuffer);
-  }
+  std::size_t window() const override { return send_buffer_ == 0 ? kFarWindow : kNearSendBuffer; }
   ssize_t receive(std::span<const iovec> to) override {
     msghdr message = header(to);
     const ssize_t got = ::recvmsg(socket_.get(), &message, MSG_DONTWAIT);
@@ -128,14 +126,14 @@ class SocketStream final : public ByteStream {
 
 class SocketListener final : public Listener {
  public:
-  SocketListener(Fd socket, std::string address, const SocketOptions& options)
-      : socket_(std::move(socket)), address_(std::move(address)), options_(options) {}
+  SocketListener(Fd socket, std::string address)
+      : socket_(std::move(socket)), address_(std::move(address)) {}
   int descriptor() const override { return socket_.get(); }
   std::string address() const override { return address_; }
   std::unique_ptr<ByteStream> accept() override {
     while (true) {
       Fd socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (socket.is_valid()) return std::make_unique<SocketStream>(std::move(socket), options_);
+      if (socket.is_valid()) return std::make_unique<SocketStream>(std::move(socket));
       if (errno != EINTR && errno != ECONNABORTED) return nullptr;
     }
   }
@@ -143,13 +141,12 @@ class SocketListener final : public Listener {
  private:
   const Fd socket_;
   const std::string address_;
-  const SocketOptions options_;
 };
 
 class SocketOpening final : public Opening {
  public:
-  SocketOpening(const SocketAddress& to, std::string address, const SocketOptions& options)
-      : dialer_(to), address_(std::move(address)), options_(options) {}
+  SocketOpening(const SocketAddress& to, std::string address)
+      : dialer_(to), address_(std::move(address)) {}
 
   int descriptor() const override { return dialer_.descriptor(); }
   Clock::time_point next() const override { return dialer_.next(); }
@@ -158,13 +155,12 @@ class SocketOpening final : public Opening {
     if (error == EINPROGRESS) return std::unique_ptr<ByteStream>();
     if (error != 0)
       return Status(Code::kUnreachable, fmt::format("{}: {}", address_, std::strerror(error)));
-    return std::unique_ptr<ByteStream>(std::make_unique<SocketStream>(std::move(socket), options_));
+    return std::unique_ptr<ByteStream>(std::make_unique<SocketStream>(std::move(socket)));
   }
 
  private:
   Dialer dialer_;
   const std::string address_;
-  const SocketOptions options_;
 };
 
 class SocketCarrier final : public Carrier {
@@ -188,13 +184,12 @@ class SocketCarrier final : public Carrier {
     return std::unique_ptr<Listener>(std::make_unique<SocketListener>(
         std::move(socket),
         is_unix ? fmt::format("{}{}", kUnixPrefix, name)
-                : fmt::format("{}{}:{}", kTcpPrefix, without_zone(options_.host), address.port()),
-        options_));
+                : fmt::format("{}{}:{}", kTcpPrefix, without_zone(options_.host), address.port())));
   }
 
   Result<std::unique_ptr<Opening>> connect(const std::string& address) override {
     MEMSPAN_TRY_ASSIGN(const SocketAddress to, parse_address(address, zone_), "connecting");
-    return std::unique_ptr<Opening>(std::make_unique<SocketOpening>(to, address, options_));
+    return std::unique_ptr<Opening>(std::make_unique<SocketOpening>(to, address));
   }
 
  private:

@@ -15,12 +15,10 @@ struct SocketOptions {
   enum class Family { kUnix, kTcp } family = Family::kUnix;
   // For TCP: the numeric address to which the listener binds and peers connect, and no other.
   std::string host = "127.0.0.1";
-  // For TCP: bytes that a connection may have in flight; 0: the kernel decides. Unset:
-  // kNearSendBuffer if the peer is near, else the kernel decides.
-  std::optional<std::size_t> send_buffer = std::nullopt;
 };
 
-// A peer is near if the round trip of the connection's first packets is at most this.
+// A peer is near if the round trip of the connection's first packets is at most this. For the bytes
+// in flight to others the kernel decides.
 inline constexpr std::uint32_t kNearUs = 250;
 // The kernel lets bytes in flight grow to megabytes, even if a round trip takes microseconds. Then
 // every byte leaves the processor's caches between the two ends. So many stay in them, and are
