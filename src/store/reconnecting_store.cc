@@ -217,11 +217,11 @@ class ReconnectingClient final : public ReconnectingStore {
                                        process_)};
   }
 
-  static Result<std::uint64_t> begin_watch(KeyValueStore& store, std::shared_ptr<Watch> watch,
+  static Result<std::uint64_t> begin_watch(KeyValueStore& store,
+                                           const std::shared_ptr<Watch>& watch,
                                            const Deadline& deadline) {
-    const std::string& prefix = watch->prefix;
     return store.watch(
-        prefix, [watch](const StoreChange& change) { watch->calls.call(change); }, deadline);
+        watch->prefix, [watch](const StoreChange& change) { watch->calls.call(change); }, deadline);
   }
 
   // Returns a session that began after that one. kStoreLost at the deadline, and after end().
