@@ -17,7 +17,7 @@ namespace memspan {
 namespace {
 
 constexpr std::size_t kMostFileBytes = std::size_t{1} << 20;
-constexpr long kDaySeconds = 24 * 3600;
+constexpr long kDaySeconds = 24L * 3600;
 
 Status bad_file(std::string_view what, const std::string& path, std::string_view why) {
   return {Code::kInvalidArgument, fmt::format("{} \"{}\": {}", what, path, why)};

@@ -18,7 +18,7 @@ from watched import DONE, TOP, end, wait_until_told, watched
 
 STORE = os.environ.get("MEMSPAN_STORE", "memspan-store")
 DASHBOARD = pathlib.Path(__file__).resolve().parents[2] / "packaging" / "grafana" / "memspan.json"
-MOST_REQUEST_BYTES = 8192  # MetricsServer::kMostRequestBytes
+MOST_REQUEST_BYTES = 8192  # kMostRequestBytes of src/net/metrics_server.cc
 SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)')
 
 

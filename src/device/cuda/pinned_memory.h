@@ -24,8 +24,8 @@ class PinnedMemory {
 
   // At least so many bytes, of at most kMostBytes, until the last owner releases them, which may be
   // a call of a stream. The device's context must be current. kOutOfMemory names the size.
-
-  Result<std::shared_ptr<std::byte>> take(const Device& device, std::size_t bytes) {
+  Result<std::shared_ptr<std::byte>> take(const Device& device, std::size_t bytes)
+      MEMSPAN_EXCLUDES(mutex_) {
     if (bytes > kMostBytes)
       return Status(Code::kInternal,
                     fmt::format("a buffer of {} bytes for copies by a CUDA stream; "

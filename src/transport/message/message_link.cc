@@ -39,14 +39,12 @@ Status check_word(const RemotePlace& place, std::uint8_t width) {
 // Collects frames of puts and posts many at a time.
 class PutBatch {
  public:
-  PutBatch(Requester& requester, NativePath& native, const OperationContext& context)
-      : requester_(requester), native_(native), context_(context), deadline_(context.deadline()) {}
+  PutBatch(Requester& requester, const OperationContext& context)
+      : requester_(requester), context_(context), deadline_(context.deadline()) {}
 
-  // Returns how many bytes, from the first one, were moved without frames.
-  Result<std::size_t> add(const RemotePlace& to, std::byte* from, std::size_t bytes) {
-    MEMSPAN_PASS_ASSIGN(const std::size_t moved,
-                        native_.move(context_, MoveDirection::kPut, from, to, bytes));
-    for (std::size_t done = moved; done < bytes;) {
+  // The bytes from `done` on.
+  Status add(const RemotePlace& to, const std::byte* from, std::size_t done, std::size_t bytes) {
+    while (done < bytes) {
       const auto piece =
           static_cast<std::uint32_t>(std::min<std::size_t>(bytes - done, kMostPayload));
       MEMSPAN_PASS(add({{.type = FrameType::kPut,
@@ -57,7 +55,7 @@ class PutBatch {
                         from + done}));
       done += piece;
     }
-    return moved;
+    return Status::ok();
   }
   Status add(const OutFrame& frame) {
     if (count_ == frames_.size()) MEMSPAN_PASS(post());
@@ -73,7 +71,6 @@ class PutBatch {
 
  private:
   Requester& requester_;
-  NativePath& native_;
   const OperationContext& context_;
   const Deadline deadline_;
   std::array<OutFrame, 16> frames_;
@@ -126,9 +123,11 @@ class MessageLink final : public Link {
     if (bytes != 0) MEMSPAN_PASS(check("a put", to, bytes));
     context.use(*this);
     const AtomicKind kind = op == SignalOp::kSet ? AtomicKind::kSet : AtomicKind::kAdd;
-    PutBatch batch(requester_, native_, context);
+    auto* const local = static_cast<std::byte*>(const_cast<void*>(from));
     MEMSPAN_PASS_ASSIGN(const std::size_t done,
-                        batch.add(to, static_cast<std::byte*>(const_cast<void*>(from)), bytes));
+                        native_.move(context, MoveDirection::kPut, local, to, bytes));
+    PutBatch batch(requester_, context);
+    MEMSPAN_PASS(batch.add(to, local, done, bytes));
     MEMSPAN_PASS(batch.add({atomic_frame(context, {kind, sizeof value, value}, signal,
                                          done < bytes ? kAfterPut : std::uint8_t{0}),
                             nullptr}));
@@ -178,31 +177,38 @@ class MessageLink final : public Link {
   LinkState state() const override { return requester_.state(); }
 
  private:
+  // Returns how many bytes, from the first one, were moved without frames. Several pieces are moved
+  // by frames.
+  Result<std::size_t> move_natively(const OperationContext& context, MoveDirection direction,
+                                    std::span<const MovePiece> pieces) {
+    if (pieces.size() != 1) return std::size_t{0};
+    const MovePiece& only = pieces.front();
+    return native_.move(context, direction, only.local, RemotePlace{*only.region, only.offset},
+                        only.bytes);
+  }
+
   Status put_pieces(OperationContext& context, std::span<const MovePiece> pieces) {
     context.use(*this);
-    PutBatch batch(requester_, native_, context);
+    MEMSPAN_PASS_ASSIGN(const std::size_t done,
+                        move_natively(context, MoveDirection::kPut, pieces));
+    PutBatch batch(requester_, context);
     for (const MovePiece& piece : pieces)
-      MEMSPAN_PASS(batch.add({*piece.region, piece.offset}, piece.local, piece.bytes).status());
+      MEMSPAN_PASS(batch.add({*piece.region, piece.offset}, piece.local, done, piece.bytes));
     return batch.post();
   }
 
   Status get_pieces(OperationContext& context, std::span<const MovePiece> pieces) {
+    MEMSPAN_PASS_ASSIGN(const std::size_t done,
+                        move_natively(context, MoveDirection::kGet, pieces));
+    if (done != 0 && done == pieces.front().bytes) return Status::ok();
     const Deadline deadline = context.deadline();
     Completion completion;
     std::uint64_t last = 0;
     for (const MovePiece& piece : pieces) {
-      const RemotePlace from{*piece.region, piece.offset};
-      const Result<std::size_t> done =
-          native_.move(context, MoveDirection::kGet, piece.local, from, piece.bytes);
       const Turn turn(requester_.engine);
-      if (!done.is_ok()) {
-        // Answers to earlier pieces would write to the caller's memory.
-        requester_.abandon(&completion);
-        return done.status();
-      }
       MEMSPAN_PASS_ASSIGN(const std::uint64_t asked,
-                          ask(context, piece.local + *done, {from.region, from.offset + *done},
-                              piece.bytes - *done, &completion, deadline));
+                          ask(context, piece.local + done, {*piece.region, piece.offset + done},
+                              piece.bytes - done, &completion, deadline));
       last = std::max(last, asked);
     }
     const Turn turn(requester_.engine);

@@ -37,8 +37,6 @@ class QuietUcx : NotCopyable {
  public:
   QuietUcx() { ++depth_; }
   ~QuietUcx() { --depth_; }
-  QuietUcx(const QuietUcx&) = delete;
-  QuietUcx& operator=(const QuietUcx&) = delete;
   static bool is_on() { return depth_ > 0; }
 
  private:

@@ -66,7 +66,7 @@ ucs_status_t end(ucs_status_ptr_t request) {
 // Thread-safe. Outlives the pieces of memory that it opened.
 //
 // All UCX calls hold the mutex, always briefly.
-class UcxNativeWorker final : public NativeWorker {
+class UcxNativeWorker final : public NativeWorker, NotCopyable {
  public:
   // Without an epoll it can neither watch the streams, which listening reports.
   explicit UcxNativeWorker(int streams)
@@ -86,9 +86,6 @@ class UcxNativeWorker final : public NativeWorker {
     if (worker_ != nullptr) ucp_worker_destroy(worker_);
     if (context_ != nullptr) ucp_cleanup(context_);
   }
-
-  UcxNativeWorker(const UcxNativeWorker&) = delete;
-  UcxNativeWorker& operator=(const UcxNativeWorker&) = delete;
 
   int descriptor() const override { return gate_.get(); }
   std::uint64_t registrations() const override { return registrations_.load(); }
@@ -338,7 +335,6 @@ class UcxNativeWorker final : public NativeWorker {
   }
 
   // Makes all possible progress; then the descriptor shows later events.
-
   void progress_and_arm() MEMSPAN_REQUIRES(mutex_) {
     do {
       while (ucp_worker_progress(worker_) != 0) continue;

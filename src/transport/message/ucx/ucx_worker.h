@@ -67,9 +67,6 @@ class Worker final : public ChannelWorker, NotCopyable {
     if (context_ != nullptr) ucp_cleanup(context_);
   }
 
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
-
   // Readable when there is work, after prepare_sleep() has returned true.
   int descriptor() const { return descriptor_; }
 
@@ -161,7 +158,6 @@ class Worker final : public ChannelWorker, NotCopyable {
     progress();
   }
 
-  // For its channels.
   // For its channels.
   bool post(Channel& channel, const MessageHeader& header, std::span<const iovec> data) override {
     std::size_t bytes = sizeof header;
