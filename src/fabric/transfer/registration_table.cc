@@ -240,7 +240,7 @@ bool RegistrationView::joined_covers(std::uint64_t address, std::uint64_t end, s
       if (const Range& next = range_of(entries_[i]); next.group == range.group)
         covered = std::max(covered, next.end());
     if (covered >= end) {
-      joined_ = {range.base, covered};
+      joined_ = {range.base, covered, true};
       return true;
     }
   }

@@ -178,6 +178,7 @@ class RegistrationView {
   struct Extent {
     std::uint64_t base = 0;
     std::uint64_t end = 0;
+    bool is_joined = false;  // of several ranges
   };
   std::optional<Extent> extent_of(std::uint64_t address, std::uint64_t bytes);
   // The registered allocation that contains all of it; null if none does.
