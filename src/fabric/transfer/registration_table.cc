@@ -107,7 +107,8 @@ bool RegistrationView::refresh() {
   allocations_changed_ = false;
   joined_ = {};
   const std::uint64_t changes = version - seen_;
-  if (!has_read_ || changes > kChanges / 2 || (changes > 64 && changes > entries_.size() / 8)) {
+  const bool has_read = std::exchange(has_read_, false);  // without memory, it reads all next time
+  if (!has_read || changes > kChanges / 2 || (changes > 64 && changes > entries_.size() / 8)) {
     read_all();
   } else {
     for (std::uint64_t number = seen_; number != version; ++number)
@@ -240,7 +241,7 @@ bool RegistrationView::joined_covers(std::uint64_t address, std::uint64_t end, s
       if (const Range& next = range_of(entries_[i]); next.group == range.group)
         covered = std::max(covered, next.end());
     if (covered >= end) {
-      joined_ = {range.base, covered};
+      joined_ = {range.base, covered, true};
       return true;
     }
   }

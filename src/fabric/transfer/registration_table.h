@@ -73,10 +73,13 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(Change) 
 // Each part begins where the largest pages that we know do.
 inline constexpr std::size_t kPart = std::size_t{64} << 10;
 struct Table {
-  alignas(kPart) Header header;
-  alignas(kPart) Change changes[kChanges];
-  alignas(kPart) Slot slots[kSlots];
-  alignas(kPart) Counters counters;
+  Header header;
+  std::byte after_header[kPart - sizeof(Header)];
+  Change changes[kChanges];
+  std::byte after_changes[kPart - kChanges * sizeof(Change)];
+  Slot slots[kSlots];
+  Counters counters;
+  std::byte after_counters[kPart - sizeof(Counters)];
 };
 inline constexpr std::size_t kCountersAt = offsetof(Table, counters);
 inline constexpr std::size_t kBytes = sizeof(Table);
@@ -178,6 +181,7 @@ class RegistrationView {
   struct Extent {
     std::uint64_t base = 0;
     std::uint64_t end = 0;
+    bool is_joined = false;  // of several ranges
   };
   std::optional<Extent> extent_of(std::uint64_t address, std::uint64_t bytes);
   // The registered allocation that contains all of it; null if none does.

@@ -4,6 +4,7 @@
 
 #include <set>
 #include <span>
+#include <tuple>
 
 #include "device/choice.h"
 #include "device/reservation.h"
@@ -114,7 +115,7 @@ class ExposedRegistrations {
         answer.refusal = view_.describe(piece.remote);
         break;
       }
-      auto& region = by_range_[{extent->base, extent->end}];
+      auto& region = by_range_[{extent->is_joined, extent->base, extent->end}];
       if (region == nullptr) {
         auto* const base = reinterpret_cast<void*>(extent->base);  // NOLINT: an address
         Device* const device = other_device();
@@ -133,17 +134,25 @@ class ExposedRegistrations {
   void retract_removed(std::uint64_t base) {
     if (by_range_.empty()) return;
     view_.refresh();
-    std::erase_if(by_range_, [&](const auto& each) {
-      const auto [begin, end] = each.first;
-      return begin <= base && base < end && !view_.extent_of(begin, end - begin);
-    });
+    // Those of one range that begins there, and all joined ones.
+    for (auto at = by_range_.lower_bound({false, base, 0}); at != by_range_.end();) {
+      const auto [is_joined, begin, end] = at->first;
+      if (!is_joined && begin != base)
+        at = by_range_.lower_bound({true, 0, 0});
+      else if (view_.extent_of(begin, end - begin))
+        ++at;
+      else
+        at = by_range_.erase(at);
+    }
   }
   void retract_all() { by_range_.clear(); }
 
  private:
   RegistrationView view_;
-  // By beginning and end. Null: it could not be exposed.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::unique_ptr<ExposedRegion>> by_range_;
+  // By beginning and end; those of several ranges that are joined come last. Null: it could not be
+  // exposed.
+  std::map<std::tuple<bool, std::uint64_t, std::uint64_t>, std::unique_ptr<ExposedRegion>>
+      by_range_;
 };
 
 }  // namespace memspan::transfer

@@ -25,7 +25,6 @@ struct ResolveAnswer {
   // Each region once: the address of its first byte, and RemoteRegion::encode().
   std::vector<std::pair<std::uint64_t, std::string>> extents = {};
   std::string refusal = {};  // what is registered near the first piece without a region
-  std::size_t count() const { return extents.size(); }
   static void fields(auto& codec, auto& self) { codec(self.extents, self.refusal); }
 };
 
@@ -35,7 +34,6 @@ struct EndpointRequest {
   bool is_notify = false;
   std::string sender = {};  // of the notification
   CompletionAction action = {};
-  std::size_t count() const { return resolve.size(); }
   static void fields(auto& codec, auto& self) {
     codec(self.resolve, self.is_notify);
     auto& action = self.action;
@@ -48,11 +46,12 @@ struct EndpointRequest {
 // A request or an answer that encode_record() has written.
 template <typename Message>
 Result<Message> decode_message(std::string_view bytes) {
-  constexpr std::size_t kMost = 4096;  // bounds the work that one message causes
+  constexpr std::uint32_t kMost = 4096;  // bounds the work and memory that one message causes
   FieldReader reader(bytes);
   Message message;
-  reader(message);
-  if (reader.is_finished() && message.count() <= kMost) return message;
+  // Both begin with the length of their list.
+  if (ByteReader(bytes).u32() <= kMost) reader(message);
+  if (reader.is_finished()) return message;
   return Status(Code::kInvalidArgument, "what another host said to an endpoint is malformed");
 }
 
