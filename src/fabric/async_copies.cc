@@ -40,12 +40,16 @@ Status AsyncCopies::begin(std::set<std::uint32_t> ranks, std::function<Status()>
     place = left.insert(left.end(), std::move(ranks));
   }
   Stream& stream = streams_[next_.fetch_add(1, std::memory_order_relaxed) % streams_used_];
-  Status status = caught([&] {
-    return stream.submit([this, thread, place, work = std::move(copy)] {
+  Status status;
+  try {
+    status = stream.submit([this, thread, place, work = std::move(copy)] {
       finish(thread, place, caught(work));
       return Status::ok();
     });
-  });
+  } catch (const std::bad_alloc&) {
+    finish(thread, place, Status::ok());
+    throw;
+  }
   if (!status.is_ok()) finish(thread, place, Status::ok());
   return status;
 }
