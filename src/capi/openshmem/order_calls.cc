@@ -46,7 +46,8 @@ inline void fence() {
 }
 
 // Sequentially consistent: what was stored before is visible to every PE, not only in order.
-inline void quiet(const char* call, ContextNumber context = kDefaultContext) try {
+[[gnu::always_inline]] inline void quiet(const char* call,
+                                         ContextNumber context = kDefaultContext) try {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (process_state.has_links) [[unlikely]]
     require(call, quiet_links(routes_of(context)));

@@ -96,7 +96,6 @@ template <typename Stored, Operator op>
                                                int members, std::size_t count) {
   using Wide = typename Stored::Wide;
   constexpr std::size_t kBlock = kBlockBytes / sizeof(Wide);
-  Wide sums[kBlock];
   for (std::size_t begin = 0; begin < count; begin += kBlock) {
     const std::size_t now = std::min(kBlock, count - begin);
     const auto source = [&](int member) {
@@ -119,6 +118,7 @@ template <typename Stored, Operator op>
         store(i, apply<op>(Stored::widen(first[i]), Stored::widen(last[i])));
       continue;
     }
+    Wide sums[kBlock];  // complex numbers become zeros, which takes longer than two members above
     const Stored* const second = source(1);
     for (std::size_t i = 0; i < now; ++i)
       sums[i] = apply<op>(Stored::widen(first[i]), Stored::widen(second[i]));
