@@ -280,7 +280,7 @@ Result<std::uint32_t> SharedNumbers::take(std::uint32_t limit, Deadline deadline
     while (number < limit && taken.contains(key_of(number))) ++number;
     if (number == limit)
       return Status(Code::kUnavailable, fmt::format("all {} numbers are taken", limit));
-    // Of this attempt only.
+    // A mark of this attempt only.
     const std::string mark = fmt::format("{}.{}", store.lease(), ++attempts_);
     MEMSPAN_TRY_ASSIGN(std::string now,
                        store.compare_and_swap(key_of(number), "", mark, deadline, KeyLife::kLease),

@@ -28,14 +28,14 @@ struct StaticSegment {
 StaticSegment find_static_segment();
 
 // Moves the data to bytes [offset, offset + data.bytes) of `pages`. Other threads that write to it
-// wait meanwhile. Writes may be lost where the system cannot make them wait (device/in_place.h),
-// and in pages of the program's file: those of variables that do not begin as zero. Does nothing if
-// the data is already in these pages. A child of fork() then gets its own copy, as of all other
+// wait until then. A write may be lost if the system cannot make them wait (device/in_place.h), and
+// in pages of the program's file: those of variables that do not begin as zero. Does nothing if the
+// data is already in these pages. A child of fork() then gets its own copy, as of all other
 // memory. One thread at a time. After a failure the data is where it was.
 Status move_static_segment(const StaticSegment& data, const Pages& pages, std::size_t offset);
 
 // Gives the data private memory again, so that the pages can be released. Does nothing if the data
-// was not moved. Other threads that write to it wait meanwhile, where the system offers that.
+// was not moved. Other threads that write to it wait until then, if the system can make them wait.
 void take_back_static_segment();
 
 }  // namespace memspan

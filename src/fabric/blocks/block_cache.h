@@ -18,7 +18,7 @@ struct Pieces {
   void* const* addresses = nullptr;
   const std::uint64_t* sizes = nullptr;
   std::size_t count = 0;
-  // Of one entry.
+  // The bytes of one entry.
   std::uint64_t bytes() const { return std::accumulate(sizes, sizes + count, std::uint64_t{0}); }
   Pieces at(std::size_t entry) const { return {addresses + entry * count, sizes, count}; }
 };

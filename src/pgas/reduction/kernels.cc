@@ -61,7 +61,7 @@ template <Operator op, typename T>
   }
 }
 
-// What becomes of a sum.
+// The result that a sum becomes.
 template <Operator op, typename T>
 [[gnu::always_inline]] inline T finish(T sum, int members) {
   if constexpr (op != Operator::kAverage)
