@@ -236,7 +236,8 @@ Result<Outcome> BlockCache::put_one(const Key& key, const Pieces& from, std::uin
   if (any_share([&](const BlockShare& share) { return share.find(key).has_value(); }))
     return Outcome::kPresent;
   const auto ranks = shares_for(key);
-  Result<Outcome> outcome = Outcome::kNoRoom;
+  Outcome outcome = Outcome::kNoRoom;
+  Status refused;
   for (const Room room : {Room::kUntouched, Room::kAny})
     for (const std::uint32_t rank : ranks) {
       const auto put_in = [&](BlockShare& share) {
@@ -250,10 +251,12 @@ Result<Outcome> BlockCache::put_one(const Key& key, const Pieces& from, std::uin
         else
           share.abandon(*claimed);
         if (status.is_ok()) outcome = Outcome::kDone;
-        if (is_callers(status)) outcome = status;
+        if (is_callers(status)) refused = status;
         return true;
       };
-      if (with_share(rank, put_in)) return outcome;
+      if (!with_share(rank, put_in)) continue;
+      MEMSPAN_PASS(refused);
+      return outcome;
     }
   return outcome;
 }
