@@ -7,7 +7,7 @@
 // exec().
 //
 // PeerWatch is the failure detector of a job: it marks deaths in the node segment, which wakes
-// waiting threads. It learns of them from its ProcessWatches and from callers of report().
+// waiting threads. It learns of them from each ProcessWatch and from callers of report().
 #pragma once
 
 #include <sys/types.h>

@@ -19,7 +19,7 @@ struct Introduction {
   std::uint64_t heap_bytes = 0;
   std::uint32_t commit_mode = 0;
   std::uint64_t program = 0;  // StaticSegment::identity; 0: its variables are not symmetric
-  std::string address;        // Transport::address()
+  std::string address;        // MessageTransport::address()
   RemoteRegion heap;
   std::optional<RemoteRegion> data;  // the static symmetric segment
 

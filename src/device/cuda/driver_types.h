@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA driver's binary interface as far as memspan calls it: types, constants and a table of
 // functions. They are declared here, so neither the build nor the machine needs a CUDA toolkit.
-// tests/unit/device/cuda_interface_test.cc compares them with <cuda.h> if it is installed.
+// tests/unit/device/cuda_interface.cc compares them with <cuda.h> if it is installed.
 #pragma once
 
 #include <cstddef>

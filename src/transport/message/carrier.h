@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Carriers move the bytes of the transport `message` over connections that keep order. A new
-// carrier implements these three classes; the protocol above knows nothing else of it.
+// carrier implements these four classes; the protocol above knows nothing else of it.
 #pragma once
 
 #include <sys/types.h>
