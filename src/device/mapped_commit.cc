@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "core/cpu.h"
+#include "core/environment.h"
 #include "core/mutex.h"
 #include "core/thread.h"
 
