@@ -132,13 +132,16 @@ class ExposedRegistrations {
   // Call it after the registration at `base` was removed from the table. Retracts what is not
   // registered any more.
   void retract_removed(std::uint64_t base) {
-    if (by_range_.empty()) return;
-    view_.refresh();
     // Those of one range that begins there, and all joined ones.
-    for (auto at = by_range_.lower_bound({false, base, 0}); at != by_range_.end();) {
+    auto at = by_range_.lower_bound({false, base, 0});
+    const auto joined = by_range_.lower_bound({true, 0, 0});
+    if (at != by_range_.end() && std::get<1>(at->first) != base) at = joined;
+    if (at == by_range_.end()) return;
+    view_.refresh();  // by far the longest step
+    while (at != by_range_.end()) {
       const auto [is_joined, begin, end] = at->first;
       if (!is_joined && begin != base)
-        at = by_range_.lower_bound({true, 0, 0});
+        at = joined;
       else if (view_.extent_of(begin, end - begin))
         ++at;
       else
