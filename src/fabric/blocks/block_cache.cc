@@ -171,7 +171,7 @@ Status BlockCache::ask_others(std::span<const Key> keys, IsWanted is_wanted, Use
     const auto entries = find_entries(pool_, rank, keys, places);
     bool is_answered = entries.is_ok();
     for (std::size_t i = 0; is_answered && i < entries->size(); ++i) {
-      const Status status = use((*entries)[i]);
+      Status status = use((*entries)[i]);
       if (is_callers(status)) return status;
       is_answered = status.is_ok();
     }
