@@ -118,6 +118,7 @@ struct MessageTag {
   std::uint64_t kind = 0;
   std::uint64_t id = 0;
   std::uint64_t sequence = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a null pointer in it
   auto operator<=>(const MessageTag&) const = default;
 };
 

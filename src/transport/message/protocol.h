@@ -97,6 +97,7 @@ Result<Frame> decode(std::span<const std::byte, kFrameBytes> header);
 struct Nonce {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees a null pointer in it
   auto operator<=>(const Nonce&) const = default;
 };
 

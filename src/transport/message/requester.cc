@@ -268,7 +268,7 @@ Result<std::uint64_t> Requester::request_quiet(std::uint64_t context, const Dead
 Result<std::uint64_t> Requester::call(Request request, const Deadline& deadline) {
   Completion completion;
   request.completion = &completion;
-  const auto number = this->request(request, deadline);
+  auto number = this->request(request, deadline);
   if (!number.is_ok()) return number;
   MEMSPAN_PASS(wait(*number, deadline, &completion));
   if (!completion.status.is_ok()) return std::move(completion.status);
