@@ -138,7 +138,7 @@ class UcxNativeWorker final : public NativeWorker, NotCopyable {
     const std::string address(in.text());
     const std::uint64_t base = in.u64();
     const std::string packed(in.text());
-    if (!in.is_finished()) return unreachable("the key is none of UCX's");
+    if (!in.is_finished()) return unreachable("the key is not one that UCX made");
     MEMSPAN_PASS_ASSIGN(Endpoint* const endpoint, connect(address));
     if (endpoint->handle == nullptr || !endpoint->failure.empty())
       return unreachable("it has failed");
