@@ -29,7 +29,8 @@ std::string_view chosen_word(std::string_view text) {
 // The taking of one part. Threads take one piece after the other.
 class Commit {
  public:
-  Commit(const MappedPart& part, const MayTake& before) : part_(part), before_(before) {
+  Commit(const MappedPart& part, const MayTake& before, const Taken& after)
+      : part_(part), before_(before), after_(after) {
     way_ = huge_page_way_of(part);
     if (way_ != HugePageWay::kNone) huge_ = huge_range(part.place, part.bytes);
   }
@@ -77,11 +78,14 @@ class Commit {
     const std::size_t huge_begin = std::max(begin, huge_.at);
     const std::size_t huge_end = std::min(end, huge_.at + huge_.bytes);
     if (huge_begin < huge_end) make_huge(part_.place + huge_begin, huge_end - huge_begin, way_);
-    return part_.pages.commit(part_.offset + begin, end - begin);
+    MEMSPAN_PASS(part_.pages.commit(part_.offset + begin, end - begin));
+    if (after_) after_(end - begin);
+    return Status::ok();
   }
 
   const MappedPart& part_;
   const MayTake& before_;
+  const Taken& after_;
   HugeRange huge_{};
   HugePageWay way_ = HugePageWay::kNone;
   std::atomic<std::size_t> next_{0};
@@ -138,9 +142,9 @@ HugePageWay huge_page_way_of(const MappedPart& part) {
   return huge_page_way();
 }
 
-Status commit_mapped(const MappedPart& part, const MayTake& before) {
+Status commit_mapped(const MappedPart& part, const MayTake& before, const Taken& after) {
   if (part.bytes == 0) return Status::ok();
-  Commit commit(part, before);
+  Commit commit(part, before, after);
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < commit.threads(); ++i) {
     const SignalsBlocked blocked;

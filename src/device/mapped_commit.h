@@ -63,10 +63,11 @@ struct MappedPart {
 HugePageWay huge_page_way_of(const MappedPart& part);
 
 // Takes all of it. Each thread asks `before` ahead of each piece whether its bytes may be taken; a
-// failure ends the taking. Memory taken by then stays with the pages. The threads have ended when
-// it returns.
+// failure ends the taking. `after` hears of each piece that was taken. Memory taken by then stays
+// with the pages. The threads have ended when it returns.
 using MayTake = std::function<Status(std::size_t bytes)>;
-Status commit_mapped(const MappedPart& part, const MayTake& before = {});
+using Taken = std::function<void(std::size_t bytes)>;
+Status commit_mapped(const MappedPart& part, const MayTake& before = {}, const Taken& after = {});
 
 // The size of a piece, the size from which on several threads work, and their largest number. More
 // would only wait for the kernel's locks of a mapping and a file.

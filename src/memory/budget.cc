@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 #include <sys/sysinfo.h>
 
-#include <atomic>
+#include <chrono>
 #include <fstream>
+#include <limits>
+#include <thread>
 
+#include "core/clock.h"
 #include "core/environment.h"
 #include "device/host/copy.h"
+#include "memory/claim.h"
 
 namespace memspan {
 
@@ -47,23 +51,43 @@ std::optional<std::uint64_t> group_number(const std::string& path) {
   return value;
 }
 
-void lower(MemoryBudget& budget, std::uint64_t total, std::uint64_t available, std::string source) {
+constexpr char kHostFile[] = "/proc/meminfo";
+
+void lower(MemoryBudget& budget, std::uint64_t total, std::uint64_t available,
+           std::uint64_t claimed, std::string source) {
   budget.total = std::min(budget.total, total);
   if (available < budget.available) {
     budget.available = available;
+    budget.claimed = claimed;
     budget.source = std::move(source);
   }
 }
 
-void apply_control_groups(MemoryBudget& budget) {
+// The available part without the reserve, and the claims on it.
+void apply(MemoryBudget& budget, std::uint64_t total, std::uint64_t available,
+           const std::string& limit_file, std::string source) {
+  available -= std::min(available, kReserve);
+  const std::uint64_t claimed = claimed_on(limit_file);
+  budget.missing = std::max(budget.missing, claimed - std::min(claimed, available));
+  lower(budget, total, available, claimed, std::move(source));
+}
+
+struct GroupLimit {
+  std::string file;
+  std::uint64_t bytes;
+  std::uint64_t used;
+};
+
+std::vector<GroupLimit> group_limits() {
+  std::vector<GroupLimit> limits;
   for (const ControlGroup& group : control_groups(read_text("/proc/self/cgroup"), "memory")) {
-    const std::string limit_file =
-        group.folder + (group.is_v1 ? "/memory.limit_in_bytes" : "/memory.max");
-    const auto limit = group_number(limit_file);
-    const auto usage =
+    std::string file = group.folder + (group.is_v1 ? "/memory.limit_in_bytes" : "/memory.max");
+    const auto bytes = group_number(file);
+    const auto used =
         group_number(group.folder + (group.is_v1 ? "/memory.usage_in_bytes" : "/memory.current"));
-    if (limit && usage) lower(budget, *limit, *limit - std::min(*limit, *usage), limit_file);
+    if (bytes && used) limits.push_back({std::move(file), *bytes, std::min(*bytes, *used)});
   }
+  return limits;
 }
 
 constexpr std::string_view kRoot = "/sys/fs/cgroup";
@@ -85,15 +109,50 @@ bool has_name(std::string_view names, std::string_view name) {
 }
 
 // Some sandboxes hide /proc/meminfo. sysinfo() does not count caches as available.
-Result<MemoryBudget> budget_of_host() {
-  const std::string meminfo = read_text("/proc/meminfo");
+Status apply_host(MemoryBudget& budget) {
+  const std::string meminfo = read_text(kHostFile);
   const auto total = meminfo_field(meminfo, "MemTotal");
   const auto available = meminfo_field(meminfo, "MemAvailable");
-  if (total && available) return MemoryBudget{*total, *available, "MemAvailable"};
+  if (total && available) {
+    apply(budget, *total, *available, kHostFile, "MemAvailable");
+    return Status::ok();
+  }
   struct sysinfo info {};
   if (sysinfo(&info) != 0) return Status::from_errno("sysinfo");
-  return MemoryBudget{info.totalram * info.mem_unit,
-                      (info.freeram + info.bufferram) * info.mem_unit, "free memory"};
+  apply(budget, info.totalram * info.mem_unit, (info.freeram + info.bufferram) * info.mem_unit,
+        kHostFile, "free memory");
+  return Status::ok();
+}
+
+Status refusal(const MemoryBudget& budget, std::uint64_t bytes, std::string_view what) {
+  const std::string of_others =
+      budget.missing == 0
+          ? ""
+          : fmt::format("; with what other processes were promised or take now, {} is missing",
+                        format_size(budget.missing));
+  return {Code::kOutOfMemory,
+          fmt::format("{} needs {} ({} bytes), but only {} ({} bytes) may still be taken ({}){}{}",
+                      what, format_size(bytes), bytes, format_size(budget.available),
+                      budget.available, budget.source, of_others, kOutOfMemory)};
+}
+
+// Waits while the claims are more than what is available. Promises that are needless, as their
+// memory was touched in another order, are taken within a second and then not claimed any more.
+Status await_claims(std::uint64_t bytes, std::string_view what) {
+  constexpr Duration kPatience = std::chrono::seconds(2);
+  constexpr Duration kPause = std::chrono::milliseconds(5);
+  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  Deadline limit = Deadline::after(kPatience);
+  while (true) {
+    MEMSPAN_TRY_ASSIGN(const MemoryBudget budget, measure_memory_budget(), what);
+    if (budget.available >= bytes && budget.missing == 0) return Status::ok();
+    if (budget.missing < least) {
+      least = budget.missing;
+      limit = Deadline::after(kPatience);
+    }
+    if (budget.available < bytes || limit.has_passed()) return refusal(budget, bytes, what);
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 }  // namespace
@@ -116,32 +175,39 @@ std::vector<ControlGroup> control_groups(std::string_view self_cgroup,
   return groups;
 }
 
+std::vector<std::string> memory_limit_files() {
+  std::vector<std::string> files = {kHostFile};
+  for (GroupLimit& limit : group_limits()) files.push_back(std::move(limit.file));
+  return files;
+}
+
 Result<MemoryBudget> measure_memory_budget() {
-  MEMSPAN_TRY_ASSIGN(MemoryBudget budget, budget_of_host(), "measuring memory");
-  apply_control_groups(budget);
-  budget.available -= std::min(budget.available, kReserve);
+  constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+  MemoryBudget budget{.total = kAll, .available = kAll};
+  MEMSPAN_TRY(apply_host(budget), "measuring memory");
+  const std::uint64_t claimed_on_host = budget.claimed;
+  for (const GroupLimit& limit : group_limits())
+    apply(budget, limit.bytes, limit.bytes - limit.used, limit.file, limit.file);
   if (auto text = environment("MEMSPAN_MEMORY_LIMIT")) {
     MEMSPAN_TRY_ASSIGN(std::size_t limit, parse_size("MEMSPAN_MEMORY_LIMIT", *text),
                        "measuring memory");
-    lower(budget, limit, limit, "MEMSPAN_MEMORY_LIMIT");
+    lower(budget, limit, limit, claimed_on_host, "MEMSPAN_MEMORY_LIMIT");
   }
   return budget;
 }
 
 Status commit_within_budget(const MappedPart& part, std::string_view what) {
   MEMSPAN_TRY(check_copy_setting(), what);  // all of this memory is copied
-  // The first piece asks for the whole part.
-  std::atomic<std::size_t> taken{0};
-  return commit_mapped(part, [&](std::size_t bytes) -> Status {
-    const std::size_t before = taken.fetch_add(bytes, std::memory_order_relaxed);
-    MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), what);
-    const std::size_t rest = part.bytes - before;
-    if (budget.available >= (before == 0 ? rest : bytes)) return Status::ok();
-    return {Code::kOutOfMemory,
-            fmt::format("{} needs {} ({} bytes), but only {} ({} bytes) may still be taken ({}){}",
-                        what, format_size(rest), rest, format_size(budget.available),
-                        budget.available, budget.source, kOutOfMemory)};
-  });
+  Claim claim(part.bytes);
+  MEMSPAN_PASS(await_claims(part.bytes, what));
+  return commit_mapped(
+      part,
+      [&](std::size_t bytes) -> Status {
+        MEMSPAN_TRY_ASSIGN(const MemoryBudget budget, measure_memory_budget(), what);
+        if (budget.available >= bytes) return Status::ok();
+        return refusal(budget, claim.bytes(), what);
+      },
+      [&](std::size_t bytes) { claim.subtract(bytes); });
 }
 
 }  // namespace memspan

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "core/status.h"
 #include "device/mapped_commit.h"
@@ -16,6 +18,8 @@ extern const char kOutOfMemory[];  // the end of messages of kOutOfMemory (core/
 struct MemoryBudget {
   std::uint64_t total = 0;      // memory of the host or of the tightest control group
   std::uint64_t available = 0;  // what may still be taken, less a reserve
+  std::uint64_t claimed = 0;    // by all processes and this one (memory/claim.h)
+  std::uint64_t missing = 0;    // so much more is claimed of the host or a group than is available
   std::string source;           // what set the bound: "MemAvailable", a cgroup, a variable
 };
 
@@ -23,6 +27,9 @@ struct MemoryBudget {
 // if it is mounted). MEMSPAN_MEMORY_LIMIT, a size, lowers both figures (for tests and for users who
 // want a bound). Takes about 100 microseconds; thread-safe.
 Result<MemoryBudget> measure_memory_budget();
+
+// The files that limit this process's memory: of the host, and of the control groups with a limit.
+std::vector<std::string> memory_limit_files();
 
 // The control groups of a process. Every group from its own up to the root of the mounted hierarchy
 // may set a limit, and the lowest counts.
@@ -36,9 +43,11 @@ struct ControlGroup {
 // Some folders do not exist if a container has its own group mounted at the root.
 std::vector<ControlGroup> control_groups(std::string_view self_cgroup, std::string_view controller);
 
-// Takes the memory behind a mapping (device/mapped_commit.h). Asks the budget before every piece,
-// so that processes that do this at the same time do not take too much together. kOutOfMemory names
-// both sizes; `what` names the memory. Memory taken by then is released with the pages.
+// Takes the memory behind a mapping (device/mapped_commit.h), which it claims first. So processes
+// that do this at the same time do not take too much together, nor what others were promised; those
+// that were promised more than they still need have two seconds to notice. Asks the budget again
+// before every piece, as other programs claim nothing. kOutOfMemory names both sizes; `what` names
+// the memory. Memory taken by then is released with the pages.
 Status commit_within_budget(const MappedPart& part, std::string_view what);
 
 }  // namespace memspan

@@ -48,11 +48,6 @@ Duration plentiful_for(std::uint64_t available, std::uint64_t promised) {
                               kMostInterval);
 }
 
-PromisedMemory::PromisedMemory(const Pages& pages, Counts counts)
-    : pages_(pages), counts_(std::move(counts)) {
-  counts_.own.store(0, std::memory_order_relaxed);
-}
-
 PromisedMemory::~PromisedMemory() {
   if (!thread_.joinable()) return;
   {
@@ -61,7 +56,6 @@ PromisedMemory::~PromisedMemory() {
     changed_.notify_one();
   }
   thread_.join();
-  counts_.own.store(0, std::memory_order_relaxed);
 }
 
 Status PromisedMemory::add(std::size_t offset, std::byte* place, std::size_t bytes) {
@@ -83,7 +77,7 @@ Status PromisedMemory::add(std::size_t offset, std::byte* place, std::size_t byt
                        "promising memory");
   }
   added_.push_back({offset, place, bytes, huge});
-  counts_.own.fetch_add(bytes, std::memory_order_relaxed);
+  promised_.set(promised_.bytes() + bytes);
   changed_.notify_one();
   return Status::ok();
 }
@@ -92,7 +86,7 @@ void PromisedMemory::forget() {
   MutexLock lock(mutex_);
   added_.clear();
   is_forgotten_ = true;
-  counts_.own.store(0, std::memory_order_relaxed);
+  promised_.set(0);
 }
 
 void PromisedMemory::run() {
@@ -129,7 +123,7 @@ void PromisedMemory::publish(const std::vector<Part>& parts) {
   std::uint64_t promised = 0;
   for (const std::vector<Part>* some : {&parts, &std::as_const(added_)})
     for (const Part& part : *some) promised += part.bytes - part.given;
-  counts_.own.store(promised, std::memory_order_relaxed);
+  promised_.set(promised);
 }
 
 // The end of the bytes that exist from `from` on. The position of the descriptor serves nothing
@@ -166,9 +160,9 @@ bool PromisedMemory::take_unless_plentiful(std::vector<Part>& parts,
                                            Clock::time_point& again) const {
   const auto budget = measure_memory_budget();
   const std::uint64_t available = budget.is_ok() ? budget->available : 0;
-  const std::uint64_t promised = counts_.on_host();
-  again = Clock::now() + plentiful_for(available, promised);
-  if (is_plentiful(available, promised)) return false;
+  const std::uint64_t claimed = budget.is_ok() ? budget->claimed : 0;
+  again = Clock::now() + plentiful_for(available, claimed);
+  if (is_plentiful(available, claimed)) return false;
   for (const Part& part : parts) {
     const Status taken = pages_.commit(part.offset + part.given, part.bytes - part.given);
     if (taken.is_ok()) continue;

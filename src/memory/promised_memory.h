@@ -11,7 +11,6 @@
 // the program never waits for its work.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -21,6 +20,7 @@
 #include "core/pages.h"
 #include "core/status.h"
 #include "device/mapped_commit.h"
+#include "memory/claim.h"
 
 namespace memspan {
 
@@ -37,14 +37,8 @@ class PromisedMemory : NotCopyable {
   // end of a part's touched memory may still count as promised.
   static constexpr std::size_t kTouchedSign = std::size_t{64} << 10;
 
-  // The bytes promised to this process, which it publishes, and the sum over the processes of the
-  // host, which the thread reads.
-  struct Counts {
-    std::atomic<std::uint64_t>& own;
-    std::function<std::uint64_t()> on_host;
-  };
   // `pages` must outlive it.
-  PromisedMemory(const Pages& pages, Counts counts);
+  explicit PromisedMemory(const Pages& pages) : pages_(pages) {}
   // Ends the thread; what is promised then may be missing later.
   ~PromisedMemory();
 
@@ -52,6 +46,8 @@ class PromisedMemory : NotCopyable {
   Status add(std::size_t offset, std::byte* place, std::size_t bytes) MEMSPAN_EXCLUDES(mutex_);
   // The caller has taken all that was promised.
   void forget() MEMSPAN_EXCLUDES(mutex_);
+  // The bytes promised and not touched, which all processes of the host see as claimed.
+  std::uint64_t promised() const { return promised_.bytes(); }
 
  private:
   struct Part {
@@ -70,7 +66,7 @@ class PromisedMemory : NotCopyable {
   bool take_unless_plentiful(std::vector<Part>& parts, Clock::time_point& again) const;
 
   const Pages& pages_;
-  const Counts counts_;
+  Claim promised_;  // so much is promised
   Mutex mutex_;
   ConditionVariable changed_;
   std::vector<Part> added_ MEMSPAN_GUARDED_BY(mutex_);

@@ -24,14 +24,11 @@ enum class CommitMode {
 // One thread at a time. `pages` must outlive it.
 class SymmetricHeap {
  public:
-  // The heap is [offset, offset + bytes) of `pages`, mapped at `base`. Promises are counted only
-  // with kPromised.
+  // The heap is [offset, offset + bytes) of `pages`, mapped at `base`.
   SymmetricHeap(const Pages& pages, std::size_t offset, std::byte* base, std::size_t bytes,
-                CommitMode mode = CommitMode::kAtAllocation,
-                std::optional<PromisedMemory::Counts> counts = {})
+                CommitMode mode = CommitMode::kAtAllocation)
       : pages_(pages), offset_(offset), base_(base), allocator_(bytes), mode_(mode) {
-    if (mode == CommitMode::kPromised && counts)
-      promised_ = std::make_unique<PromisedMemory>(pages, *std::move(counts));
+    if (mode == CommitMode::kPromised) promised_ = std::make_unique<PromisedMemory>(pages);
   }
 
   std::byte* base() const { return base_; }
@@ -94,6 +91,7 @@ class SymmetricHeap {
       MEMSPAN_PASS(pages_.commit(heap_offset + range.begin, range.end - range.begin));
     return Status::ok();
   }
+  std::uint64_t promised() const { return promised_ ? promised_->promised() : 0; }
   // This heap's promises have been taken.
   void forget_promised() {
     promises_.clear();

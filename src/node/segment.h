@@ -90,9 +90,8 @@ struct PeerSlot {
   std::atomic<std::uint64_t> stuck;
   // 1 for the first that died or departed, 2 for the next; else 0.
   std::atomic<std::uint32_t> death;
-  std::atomic<std::int32_t> data_owner;       // the process whose variables are in the rank's part
-  std::atomic<std::uint64_t> program;         // StaticSegment::identity of them; 0 none
-  std::atomic<std::uint64_t> promised_bytes;  // of its heap, not touched yet (PromisedMemory)
+  std::atomic<std::int32_t> data_owner;  // the process whose variables are in the rank's part
+  std::atomic<std::uint64_t> program;    // StaticSegment::identity of them; 0 none
 
   bool is_dead() const { return death.load(std::memory_order_acquire) != 0; }
 };

@@ -73,18 +73,25 @@ enum class CommitPlan : std::uint32_t {
 
 // One process of each node decides for all there: they would add up the same numbers. A promise
 // leaves plenty, so only memory that is taken can be refused. Promises that leave less are kept
-// first, as their count is an estimate.
-Status plan_commit(const Team& team, std::uint64_t bytes_each, std::atomic<std::uint32_t>& plan) {
+// first, as their count is an estimate. `claim` covers what all are promised until each has a claim
+// of its own.
+Status plan_commit(const Team& team, std::uint64_t bytes_each, std::atomic<std::uint32_t>& plan,
+                   Claim& claim) {
   if (!team.is_node_leader()) return Status::ok();
-  MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "measuring memory");
   const auto members = static_cast<std::uint64_t>(team.near_members());
-  const std::uint64_t all = bytes_each * members, promised = team.world().promised_bytes();
+  const std::uint64_t all = bytes_each * members;
+  const bool may_promise = team.world().heap().may_promise(bytes_each);
+  if (may_promise) claim.set(all);
+  MEMSPAN_TRY_ASSIGN(MemoryBudget budget, measure_memory_budget(), "measuring memory");
+  const std::uint64_t promised = budget.claimed - std::min(budget.claimed, claim.bytes());
   CommitPlan decided = CommitPlan::kTake;
-  if (team.world().heap().may_promise(bytes_each) &&
-      is_plentiful(budget.available, promised + all)) {
+  if (may_promise && is_plentiful(budget.available, budget.claimed)) {
     decided = CommitPlan::kPromise;
-  } else if (promised != 0 &&
-             !is_plentiful(budget.available - std::min(budget.available, all), promised)) {
+  } else {
+    claim.set(0);
+  }
+  if (decided == CommitPlan::kTake && promised != 0 &&
+      !is_plentiful(budget.available - std::min(budget.available, all), promised)) {
     MEMSPAN_PASS(team.world().take_promised());
     MEMSPAN_TRY_ASSIGN(budget, measure_memory_budget(), "measuring memory");
     decided = CommitPlan::kTakeAfterPromises;
@@ -104,7 +111,8 @@ Status commit_together(Team& team, const char* what, void* block, std::size_t by
   if (needed == 0) return Status::ok();
   // The barriers of agree() order the plan's writes and reads.
   std::atomic<std::uint32_t>& plan = team.world().segment().header().commit_plan;
-  Status own = caught([&] { return plan_commit(team, needed, plan); });
+  Claim claim;
+  Status own = caught([&] { return plan_commit(team, needed, plan, claim); });
   const Request request{Step::kCommit, bytes, needed};
   MEMSPAN_PASS(agree(team, what, request, own));
   own = caught([&] {

@@ -193,20 +193,8 @@ void World::fill_table() {
   table_.inline_peers = is_recording() ? 0 : table_.peers;
   table_.operations = &operations_;
   const std::size_t file_offset = place_of(rank()) * membership_.segment->header().heap_stride;
-  heap_ = std::make_unique<SymmetricHeap>(
-      *membership_.heap, file_offset + kInternalBytes, mine + kInternalBytes, heap_bytes_,
-      commit_mode_,
-      PromisedMemory::Counts{waiting_.self->promised_bytes, [this] { return promised_bytes(); }});
-}
-
-std::uint64_t World::promised_bytes() const {
-  std::uint64_t sum = 0;
-  for (const int peer : nodes().peers_of(membership_.node())) {
-    const PeerSlot& slot = membership_.segment->peer(peer);
-    if (slot.state.load(std::memory_order_relaxed) == PeerState::kJoined)
-      sum += slot.promised_bytes.load(std::memory_order_relaxed);
-  }
-  return sum;
+  heap_ = std::make_unique<SymmetricHeap>(*membership_.heap, file_offset + kInternalBytes,
+                                          mine + kInternalBytes, heap_bytes_, commit_mode_);
 }
 
 Status World::take_promised() const {

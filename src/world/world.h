@@ -59,9 +59,8 @@ class World : NotCopyable {
   // internal error.
   Status make_device_heap(const Exchange& exchange);
   CommitMode commit_mode() const { return commit_mode_; }
-  // The bytes that the living PEs of this node were promised and have not touched.
-  std::uint64_t promised_bytes() const;
-  // Takes that memory now; the PEs still have to call forget_promised() of their heaps.
+  // Takes the memory that the PEs of this node were promised; they still have to call
+  // forget_promised() of their heaps.
   Status take_promised() const;
   // The default context's outstanding operations on links.
   OperationContext& operations() { return operations_; }

@@ -12,6 +12,8 @@
  *       "got BYTE KIB" after a put to the block's end, or "refused RANK".
  *   failure_departures fill MIB
  *       Writes all of a block after PE 0's stdin ends: "got", then "done"; or "refused RANK".
+ *   failure_departures fill-backwards MIB
+ *       Writes all of a block, its last byte first: "touched", then "done" when PE 0's stdin ends.
  *   failure_departures finalize-twice
  *
  * Says "ready RANK PID" when it begins.
@@ -100,6 +102,17 @@ static void fill(size_t mib) {
   printf("done %d\n", me);
 }
 
+static void fill_backwards(size_t mib) {
+  const size_t bytes = mib << 20;
+  char* block = shmem_malloc(bytes);
+  for (size_t at = bytes; at > 0; --at) block[at - 1] = 1;
+  printf("touched %d\n", me);
+  fflush(stdout);
+  if (me == 0) wait_for_input();
+  shmem_barrier_all();
+  printf("done %d\n", me);
+}
+
 int main(int count, char** arguments) {
   const char* what = count > 1 ? arguments[1] : "";
   shmem_init();
@@ -114,6 +127,11 @@ int main(int count, char** arguments) {
   }
   if (strcmp(what, "fill") == 0) {
     fill((size_t)atol(arguments[2]));
+    shmem_finalize();
+    return 0;
+  }
+  if (strcmp(what, "fill-backwards") == 0) {
+    fill_backwards((size_t)atol(arguments[2]));
     shmem_finalize();
     return 0;
   }

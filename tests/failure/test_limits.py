@@ -66,28 +66,47 @@ class LimitsTest(unittest.TestCase):
         self.assertNotEqual(code, 0)
         self.assertIn("MEMSPAN_MEMORY_LIMIT", errors)
 
+    def in_group_of_3_gib(self):
+        """The beginning of a command that runs `departures WHAT MIB` on two PEs in a memory group of 3 GiB."""
+        is_v1 = os.path.isdir("/sys/fs/cgroup/memory")
+        root, limit = ("/sys/fs/cgroup/memory", "memory.limit_in_bytes") if is_v1 else ("/sys/fs/cgroup", "memory.max")
+        group = tempfile.mkdtemp(prefix="memspan-promise-", dir=root)
+        self.addCleanup(os.rmdir, group)
+        with open(os.path.join(group, limit), "w", encoding="ascii") as file:
+            file.write(str(3 << 30))
+        inside = ["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec "$@"', group, jobs.OSHRUN, "-n", "2", "--timeout", "60"]
+        return [*inside, os.environ["MEMSPAN_DEPARTURES"]]
+
+    def promised(self, command, word):
+        """A job that was promised memory; it ends when its input does."""
+        job = jobs.start(command, stdin=subprocess.PIPE, SHMEM_SYMMETRIC_SIZE="2g")
+        self.addCleanup(lambda: job.poll() is None and jobs.finish(job))
+        for _ in range(2):
+            jobs.read_until(job.stdout, word)
+        return job
+
     @needs("memory_group")
     def test_a_promise_is_kept_when_other_programs_take_the_memory(self):
         """In a group of 3 GiB a job is promised 768 MiB, and another one asks for 2.5 GiB before they are touched."""
-        is_v1 = os.path.isdir("/sys/fs/cgroup/memory")
-        root, limit = ("/sys/fs/cgroup/memory", "memory.limit_in_bytes") if is_v1 else ("/sys/fs/cgroup", "memory.max")
         for mode in ("promise", "allocation"):
-            group = tempfile.mkdtemp(prefix="memspan-promise-", dir=root)
-            self.addCleanup(os.rmdir, group)
-            with open(os.path.join(group, limit), "w", encoding="ascii") as file:
-                file.write(str(3 << 30))
-            inside = ["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec "$@"', group, jobs.OSHRUN, "-n", "2", "--timeout", "60"]
-            fill = [*inside, os.environ["MEMSPAN_DEPARTURES"], "fill"]
-            first = jobs.start([*fill, "384"], stdin=subprocess.PIPE, SHMEM_SYMMETRIC_SIZE="2g")
-            self.addCleanup(first.kill)
-            for _ in range(2):
-                jobs.read_until(first.stdout, "got")
+            fill = [*self.in_group_of_3_gib(), "fill"]
+            first = self.promised([*fill, "384"], "got")
             code, out, errors = jobs.finish(
                 jobs.start([*fill, "1300"], SHMEM_SYMMETRIC_SIZE="2g", MEMSPAN_COMMIT=mode))
             self.assertEqual((code, out.count("refused")), (0, 2), (mode, out, errors))
             self.assertIn("may still be taken", errors)
             code, out, errors = jobs.finish(first)
             self.assertEqual((code, out.count("done")), (0, 2), (mode, out, errors))
+
+    @needs("memory_group")
+    def test_memory_touched_in_any_order_is_not_promised_twice(self):
+        """256 MiB, touched from their end, count as promised until another job asks for all the rest."""
+        command = self.in_group_of_3_gib()
+        first = self.promised([*command, "fill-backwards", "128"], "touched")
+        code, out, errors = jobs.finish(jobs.start([*command, "fill", "1300"], SHMEM_SYMMETRIC_SIZE="2g"))
+        self.assertEqual((code, out.count("done")), (0, 2), (out, errors))
+        code, out, errors = jobs.finish(first)
+        self.assertEqual((code, out.count("done")), (0, 2), (out, errors))
 
     def test_the_moment_of_taking_memory_is_checked(self):
         code, _, errors = self.allocate(1, MEMSPAN_COMMIT="later")
