@@ -28,6 +28,3 @@ if(MEMSPAN_HAS_UCX)
   target_include_directories(memspan_ucx_library SYSTEM INTERFACE ${MEMSPAN_UCX_INCLUDE})
   target_link_libraries(memspan_ucx_library INTERFACE ${MEMSPAN_UCP_LIBRARY} ${MEMSPAN_UCS_LIBRARY})
 endif()
-# Of its module, what is compiled with MEMSPAN_NATIVE_RMA.
-set(MEMSPAN_NATIVE_SOURCES native_lanes.cc native_worker.cc)
-list(TRANSFORM MEMSPAN_NATIVE_SOURCES PREPEND ${PROJECT_SOURCE_DIR}/src/transport/message/ucx/)

@@ -19,7 +19,7 @@ constexpr std::string_view kPrefix = "ucx:";
 // Null in a build without one-sided access.
 std::shared_ptr<NativeWorker> native_beside([[maybe_unused]] const Worker& streams) {
 #ifdef MEMSPAN_NATIVE_RMA
-  return ucx::make_native_worker(streams.descriptor());
+  return std::make_shared<NativeWorker>(streams.descriptor());
 #else
   return nullptr;
 #endif

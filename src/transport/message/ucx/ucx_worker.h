@@ -160,8 +160,7 @@ class Worker final : public ChannelWorker, NotCopyable {
 
   // For its channels.
   bool post(Channel& channel, const MessageHeader& header, std::span<const iovec> data) override {
-    std::size_t bytes = sizeof header;
-    for (const iovec& part : data) bytes += part.iov_len;
+    const std::size_t bytes = sizeof header + bytes_of(data);
     // UCX needs both until the message is sent.
     BufferPool::Buffer* const buffer = sends_.take(bytes);
     std::byte* const first = buffer->bytes.get();
