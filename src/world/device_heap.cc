@@ -22,6 +22,8 @@ DeviceRoutes::DeviceRoutes(const RouteTable& plain)
   table_.device = &device_;
 }
 
+DeviceRoutes::~DeviceRoutes() = default;
+
 // Routes to the same memory as those of `region`, by links of this table.
 std::vector<Route> DeviceRoutes::convert(const SymmetricRegion& region,
                                          const RemoteRegion& near_region) {

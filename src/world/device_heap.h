@@ -12,7 +12,7 @@
 #include "device/memory.h"
 #include "memory/allocator.h"
 #include "node/descriptor_broker.h"
-#include "transport/device_link.h"
+#include "transport/link.h"
 #include "transport/message/message_transport.h"
 #include "world/linked_peers.h"
 #include "world/route.h"
@@ -28,12 +28,14 @@ namespace memspan {
 inline constexpr std::uint32_t kDeviceHeapRegion = 3;
 
 class DeviceHeap;
+class DeviceLink;
 
 // Made when the process joins; then thread-safe.
 class DeviceRoutes : NotCopyable {
  public:
   // Over the routes to the heap in `plain`, which must outlive it.
   explicit DeviceRoutes(const RouteTable& plain);
+  ~DeviceRoutes();
 
   const RouteTable& table() const { return table_; }
   // Call it once the static variables are connected.
