@@ -5,6 +5,8 @@
 // a store's connections are channels, so only channels send bytes to the network.
 #pragma once
 
+#include <sys/socket.h>
+
 #include "core/fd.h"
 
 namespace memspan {
@@ -39,8 +41,25 @@ class ByteChannel : NotCopyable {
 
   // Call it first, repeatedly until kDone.
   virtual ChannelStep handshake() { return {}; }
-  virtual ChannelStep read(char* into, std::size_t room);
-  virtual ChannelStep write(std::string_view bytes);
+  virtual ChannelStep read(char* into, std::size_t room) {
+    ssize_t bytes = 0;
+    do {
+      bytes = ::recv(socket(), into, room, MSG_DONTWAIT);
+    } while (bytes < 0 && errno == EINTR);
+    if (bytes < 0) return failed("receiving", ChannelStep::Next::kReadable);
+    if (bytes == 0) return {.next = ChannelStep::Next::kEnd};
+    return {.bytes = static_cast<std::size_t>(bytes)};
+  }
+
+  virtual ChannelStep write(std::string_view bytes) {
+    ssize_t sent = 0;
+    do {
+      sent = ::send(socket(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    } while (sent < 0 && errno == EINTR);
+    if (sent < 0) return failed("sending", ChannelStep::Next::kWritable);
+    return {.bytes = static_cast<std::size_t>(sent)};
+  }
+
   // Only after the handshake. kAuth describes a malformed member name.
   virtual Result<std::optional<StreamIdentity>> identity() const {
     return std::optional<StreamIdentity>();
@@ -49,6 +68,12 @@ class ByteChannel : NotCopyable {
   int socket() const { return socket_.get(); }
 
  private:
+  static ChannelStep failed(std::string_view what, ChannelStep::Next wait) {
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return {.next = wait};
+    const Status why = Status::from_errno(what);
+    return {.next = ChannelStep::Next::kFailed, .failure = Status(Code::kStoreLost, why.message())};
+  }
+
   const Fd socket_;
 };
 
