@@ -6,8 +6,8 @@
 // both sides show one, and the server's names its address. Keys below 128 bits of security and
 // SHA-1 are refused. A server does not answer a peer that does not begin with a TLS record.
 //
-//   tls_context.cc, tls_files.cc, tls_stream.cc   by OpenSSL; programs that have these linked
-//                    (memspan-store, tests) need no more
+//   tls_context.cc, tls_files.cc   by OpenSSL; programs that have these linked (memspan-store,
+//                    tests) need no more
 //   tls_loaded.cc    libmemspan.so and oshrun: load libmemspan_tls.so (tls_module.cc), which has
 //                    them, when a connection first needs it. A process that starts under oshrun
 //                    never does, and OpenSSL would cost it more than everything else together
@@ -72,5 +72,22 @@ Result<const TlsFactory*> tls_factory();
 // libmemspan_tls.so exports a function of this type.
 inline constexpr const char* kTlsModuleEntry = "memspan_tls_factory";
 using TlsModuleEntry = const TlsFactory* (*)();
+
+inline Result<std::shared_ptr<const TlsContext>> TlsContext::from_secret(Side side,
+                                                                         std::string_view secret) {
+  MEMSPAN_PASS_ASSIGN(const TlsFactory* const factory, tls_factory());
+  return factory->from_secret(side, secret);
+}
+
+inline Result<std::shared_ptr<const TlsContext>> TlsContext::from_certificates(
+    Side side, const StoreCertificates& certificates) {
+  MEMSPAN_PASS_ASSIGN(const TlsFactory* const factory, tls_factory());
+  return factory->from_certificates(side, certificates);
+}
+
+inline Result<CertificateSummary> summarize_certificate(const std::string& path) {
+  MEMSPAN_PASS_ASSIGN(const TlsFactory* const factory, tls_factory());
+  return factory->summarize(path);
+}
 
 }  // namespace memspan

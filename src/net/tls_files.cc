@@ -359,9 +359,7 @@ Result<CertificateSummary> summarize_by_openssl(const std::string& path) {
   const TlsHandle<BIO> bio = reader(text);
   const TlsHandle<X509> found(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
   ERR_clear_error();
-  if (found == nullptr)
-    return Status(Code::kInvalidArgument,
-                  fmt::format("the certificate \"{}\": has no certificate in PEM form", path));
+  if (found == nullptr) return bad_file("the certificate", path, "has no certificate in PEM form");
   X509* certificate = found.get();
   CertificateSummary summary{.subject = name_of(X509_get_subject_name(certificate)),
                              .issuer = name_of(X509_get_issuer_name(certificate)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What contexts by OpenSSL are made of: certificates, keys and revocation lists from files, the
-// names in certificates, connections.
+// What contexts by OpenSSL are made of: certificates, keys and revocation lists from files, and the
+// names in certificates.
 #pragma once
 
 #include <openssl/err.h>
@@ -54,7 +54,7 @@ Status expect_host(SSL* ssl, const std::string& host);
 // As summarize_certificate().
 Result<CertificateSummary> summarize_by_openssl(const std::string& path);
 
-// ---- connections (tls_stream.cc)
+// ---- connections
 
 // Limits what a TLS client may announce before it has proved anything.
 //
@@ -95,11 +95,5 @@ class TlsRecords {
   std::size_t at_ = 0;  // received bytes of the record
   bool is_good_ = true;
 };
-
-// One connection under TLS. Uses a BIO of ours, which never raises SIGPIPE.
-Result<std::unique_ptr<ByteChannel>> make_tls_stream(Fd socket, TlsHandle<SSL> ssl,
-                                                     TlsContext::Side side);
-// Like TlsContext::accepts().
-Status verify_peer_again(const ByteChannel& stream, SSL_CTX* context);
 
 }  // namespace memspan
