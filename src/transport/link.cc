@@ -36,8 +36,6 @@ T apply(T* word, const AtomicOp& op) {
   return 0;
 }
 
-std::atomic<std::uint64_t> last_context{0};
-
 }  // namespace
 
 std::uint64_t apply_atomic(void* word, const AtomicOp& op) {
@@ -79,9 +77,6 @@ Result<RemoteRegion> RemoteRegion::decode(std::string_view text) {
     return Status(Code::kInvalidArgument, "a peer's description of a region cannot be read");
   return region;
 }
-
-OperationContext::OperationContext()
-    : id_(last_context.fetch_add(1, std::memory_order_relaxed) + 1) {}
 
 void OperationContext::use(Link& link) {
   MutexLock lock(mutex_);

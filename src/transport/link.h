@@ -58,8 +58,6 @@ struct LocalRegion {
 // Thread-safe: a context that several threads share completes the operations of all of them.
 class OperationContext : NotCopyable {
  public:
-  OperationContext();
-
   // Identifies it in messages to a peer; unique in this process.
   std::uint64_t id() const { return id_; }
   // How long one call that begins from now on may wait; Duration::max(): no limit.
@@ -82,7 +80,8 @@ class OperationContext : NotCopyable {
     bool operator==(const Use&) const = default;
   };
 
-  const std::uint64_t id_;
+  static inline std::atomic<std::uint64_t> last_id_{0};
+  const std::uint64_t id_ = last_id_.fetch_add(1, std::memory_order_relaxed) + 1;
   std::atomic<Duration> limit_{Duration::max()};
   Mutex mutex_;
   std::vector<Use> used_ MEMSPAN_GUARDED_BY(mutex_);

@@ -58,7 +58,7 @@ Result<std::unique_ptr<ExposedRegion>> MessageTransport::expose(const LocalRegio
 }
 
 std::unique_ptr<Link> MessageTransport::connect(const PeerAddress& peer) {
-  return make_message_link(*core_, peer);
+  return std::make_unique<MessageLink>(*core_, peer);
 }
 
 ProgressEngine& MessageTransport::engine() {

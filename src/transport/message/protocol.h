@@ -6,9 +6,13 @@
 //   24 offset   32 length   40 operand   48 compare   56 seal (session.h)
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
 
 #include "transport/link.h"
 
@@ -41,8 +45,14 @@ enum class FrameType : std::uint8_t {
 };
 inline constexpr FrameType kLastFrameType = FrameType::kYield;
 
-bool is_request(FrameType type);  // or a message
-bool is_answer(FrameType type);
+// True also for a message.
+inline bool is_request(FrameType type) {
+  return (type >= FrameType::kPut && type <= FrameType::kMessage) || type == FrameType::kKey;
+}
+
+inline bool is_answer(FrameType type) {
+  return (type >= FrameType::kData && type <= FrameType::kRefused) || type == FrameType::kKeyed;
+}
 
 // Bits of `flags`.
 inline constexpr std::uint8_t kWantsAnswer = 1;
@@ -56,7 +66,11 @@ enum class Refusal : std::uint8_t { kRegion = 1, kGeneration, kBounds, kWord, kH
 inline constexpr std::uint8_t kLastRefusal = static_cast<std::uint8_t>(Refusal::kMemory);
 
 // The code that the requester's call returns.
-Code code_of(Refusal refusal);
+inline Code code_of(Refusal refusal) {
+  if (refusal == Refusal::kRegion || refusal == Refusal::kMemory) return Code::kNotFound;
+  if (refusal == Refusal::kGeneration) return Code::kStale;
+  return refusal == Refusal::kHello ? Code::kAuth : Code::kInvalidArgument;
+}
 
 // The header up to the seal, as it is sent.
 struct Frame {
@@ -88,10 +102,31 @@ inline constexpr std::uint32_t kMostKey = 16 << 10;  // UCX's address of a host 
 inline constexpr std::uint64_t kNativeWindow = std::uint64_t{64} << 20;
 
 using FrameHeader = std::array<std::byte, kFrameBytes>;
-// Writes all but the seal.
-void encode(const Frame& frame, FrameHeader& out);
+// Writes all but the seal. Both processors that we build for are little-endian.
+inline void encode(const Frame& frame, FrameHeader& out) {
+  std::memcpy(out.data(), &frame, sizeof frame);
+}
+
+inline std::uint32_t most_payload(FrameType type) {
+  if (type == FrameType::kPut || type == FrameType::kData) return kMostPayload;
+  if (type == FrameType::kMessage) return kMostMessage;
+  if (type == FrameType::kHello || type == FrameType::kRefused) return kMostText;
+  return type == FrameType::kKeyed ? kMostKey : 0;
+}
+
 // kInvalidArgument if it is not a frame. Does not check the seal.
-Result<Frame> decode(std::span<const std::byte, kFrameBytes> header);
+inline Result<Frame> decode(std::span<const std::byte, kFrameBytes> header) {
+  const auto broken = [](std::string_view what, std::uint64_t value) {
+    return Status(Code::kInvalidArgument, fmt::format("not a frame: {} is {}", what, value));
+  };
+  Frame frame;
+  std::memcpy(&frame, header.data(), sizeof frame);
+  if (frame.type < FrameType::kHello || frame.type > kLastFrameType)
+    return broken("its type", static_cast<std::uint64_t>(frame.type));
+  if ((frame.flags & ~kAllFlags) != 0) return broken("its flags", frame.flags);
+  if (frame.payload > most_payload(frame.type)) return broken("its payload", frame.payload);
+  return frame;
+}
 
 // Drawn by the connecting side for one connection.
 struct Nonce {
@@ -114,9 +149,32 @@ struct Hello {
   std::string version = MEMSPAN_VERSION;
 
   std::string payload() const { return (version + '\n' + name).substr(0, kMostText); }
-  Frame frame() const;
+  Frame frame() const {
+    return {.type = FrameType::kHello,
+            .flags = is_apart ? kApart : std::uint8_t{0},
+            .payload = static_cast<std::uint32_t>(payload().size()),
+            .tag = static_cast<std::uint64_t>(peer),
+            .offset = proof,
+            .length = protocol,
+            .operand = nonce.low,
+            .compare = nonce.high};
+  }
   // kInvalidArgument if the peer's number is invalid.
-  static Result<Hello> read(const Frame& frame, std::span<const std::byte> payload);
+  static Result<Hello> read(const Frame& frame, std::span<const std::byte> payload) {
+    if (frame.tag > INT32_MAX)
+      return Status(
+          Code::kInvalidArgument,
+          fmt::format("the peer's number is {}; allowed are 0 to {}", frame.tag, INT32_MAX));
+    const std::string_view text(reinterpret_cast<const char*>(payload.data()), payload.size());
+    const std::size_t line = std::min(text.find('\n'), text.size());
+    return Hello{.peer = static_cast<std::int32_t>(frame.tag),
+                 .name = std::string(text.substr(std::min(line + 1, text.size()))),
+                 .nonce = {frame.operand, frame.compare},
+                 .proof = frame.offset,
+                 .is_apart = (frame.flags & kApart) != 0,
+                 .protocol = frame.length,
+                 .version = std::string(text.substr(0, line))};
+  }
 };
 
 }  // namespace memspan
