@@ -44,14 +44,6 @@ struct DescriptorMessage {
   msghdr header{};
 };
 
-Result<ucred> peer_of(const Fd& socket) {
-  ucred credentials{};
-  socklen_t length = sizeof credentials;
-  if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &length) != 0)
-    return Status::from_errno("asking for the process at the other end of a Unix socket");
-  return credentials;
-}
-
 }  // namespace
 
 Result<Fd> unix_listen(std::string_view name) {
@@ -82,14 +74,13 @@ Result<Fd> unix_accept(const Fd& listener, Deadline deadline) {
   }
 }
 
-Result<uid_t> unix_peer_user(const Fd& socket) {
-  MEMSPAN_PASS_ASSIGN(const ucred peer, peer_of(socket));
-  return peer.uid;
-}
-
-Result<pid_t> unix_peer_process(const Fd& socket) {
-  MEMSPAN_PASS_ASSIGN(const ucred peer, peer_of(socket));
-  return peer.pid > 0 ? peer.pid : -1;
+Result<ucred> unix_peer(const Fd& socket) {
+  ucred peer{};
+  socklen_t length = sizeof peer;
+  if (getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0)
+    return Status::from_errno("asking for the process at the other end of a Unix socket");
+  if (peer.pid <= 0) peer.pid = -1;
+  return peer;
 }
 
 Status unix_send(const Fd& socket, std::string_view bytes, const std::vector<int>& descriptors) {

@@ -2,7 +2,7 @@
 // Unix sockets in the abstract namespace (nothing in the file system) that carry descriptors.
 #pragma once
 
-#include <sys/types.h>
+#include <sys/socket.h>
 
 #include <vector>
 
@@ -17,10 +17,9 @@ Result<Fd> unix_listen(std::string_view name);
 Result<Fd> unix_connect_now(std::string_view name);
 Result<Fd> unix_accept(const Fd& listener, Deadline deadline);
 
-// The user of the process at the other end, as the kernel reports it.
-Result<uid_t> unix_peer_user(const Fd& socket);
-// The process at the other end, which listened or connected; -1 if it is in another pid namespace.
-Result<pid_t> unix_peer_process(const Fd& socket);
+// The process at the other end, which listened or connected, and its user, as the kernel reports
+// them. `pid` is -1 if the process is in another pid namespace.
+Result<ucred> unix_peer(const Fd& socket);
 
 struct UnixMessage {
   std::string bytes;

@@ -25,18 +25,18 @@ Deadline at_once() {
 }
 
 Status check_same_user(const Fd& socket) {
-  MEMSPAN_TRY_ASSIGN(uid_t user, unix_peer_user(socket), "checking the other end");
-  if (user == geteuid()) return Status::ok();
+  MEMSPAN_TRY_ASSIGN(const ucred peer, unix_peer(socket), "checking the other end");
+  if (peer.uid == geteuid()) return Status::ok();
   return {Code::kAuth,
-          fmt::format("that process runs as user {}, this one as {}", user, geteuid())};
+          fmt::format("that process runs as user {}, this one as {}", peer.uid, geteuid())};
 }
 
 Status check_owner(const Fd& socket, const std::optional<ProcessIdentity>& owner) {
   if (!owner) return Status::ok();
-  MEMSPAN_TRY_ASSIGN(const pid_t process, unix_peer_process(socket), "checking the other end");
-  if (owner->may_be(process)) return Status::ok();
+  MEMSPAN_TRY_ASSIGN(const ucred peer, unix_peer(socket), "checking the other end");
+  if (owner->may_be(peer.pid)) return Status::ok();
   return {Code::kAuth,
-          fmt::format("process {} has the address of process {}", process, owner->process)};
+          fmt::format("process {} has the address of process {}", peer.pid, owner->process)};
 }
 
 Result<FetchedDescriptors> read_answer(Fd socket) {
@@ -45,8 +45,9 @@ Result<FetchedDescriptors> read_answer(Fd socket) {
     return Status(Code::kUnavailable, "that process is gone, or does not know us");
   if (message->bytes != kYes || message->descriptors.empty())
     return Status(Code::kNotFound, "that process does not offer it any more");
+  MEMSPAN_TRY_ASSIGN(const ucred peer, unix_peer(socket), "fetching descriptors");
   FetchedDescriptors answer;
-  MEMSPAN_TRY_ASSIGN(answer.pid, unix_peer_process(socket), "fetching descriptors");
+  answer.pid = peer.pid;
   answer.process = std::move(message->descriptors.front());
   message->descriptors.erase(message->descriptors.begin());
   answer.descriptors = std::move(message->descriptors);
@@ -293,10 +294,10 @@ bool DescriptorBroker::may_fetch(const Fd& socket, const std::string& cookie,
                                  const Access& access) const {
   if (access.channel == Channel::kPrivate && cookie != cookie_) return false;
   if (access.processes.empty()) return true;
-  const auto process = unix_peer_process(socket);
-  return process.is_ok() &&
+  const auto peer = unix_peer(socket);
+  return peer.is_ok() &&
          std::any_of(access.processes.begin(), access.processes.end(),
-                     [&](const ProcessIdentity& may) { return may.may_be(*process); });
+                     [&](const ProcessIdentity& may) { return may.may_be(peer->pid); });
 }
 
 }  // namespace memspan

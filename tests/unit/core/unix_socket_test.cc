@@ -45,7 +45,7 @@ TEST(UnixSocketTest, CarriesBytesAndDescriptors) {
 
 TEST(UnixSocketTest, TellsTheUserAtTheOtherEnd) {
   Pair pair = connected_pair();
-  EXPECT_EQ(unix_peer_user(pair.right).value(), geteuid());
+  EXPECT_EQ(unix_peer(pair.right).value().uid, geteuid());
 }
 
 TEST(UnixSocketTest, AClosedEndIsUnavailable) {
