@@ -12,7 +12,9 @@
 #include <poll.h>
 
 #include <atomic>
+#include <optional>
 #include <span>
+#include <utility>
 
 #include "core/mutex.h"
 #include "core/status.h"
@@ -59,5 +61,28 @@ Status interruption();
 // poll(2) for a thread that has nothing else to do: returns once a descriptor is ready; `revents`
 // say which. kTimeout with the text `on_timeout`, the interruption, or kSystem.
 Status poll_ready(std::span<pollfd> polled, const Deadline& deadline, const char* on_timeout);
+
+// A value that one thread sets and another awaits. Shared by both, because either may be done with
+// it first. Thread-safe.
+template <typename T>
+class AwaitedValue {
+ public:
+  void set(T value) {
+    MutexLock lock(mutex_);
+    value_.emplace(std::move(value));
+    changed_.notify_all();
+  }
+  // nullopt at the deadline, or if the thread is interrupted. Gives the value away.
+  std::optional<T> wait(const Deadline& deadline) {
+    MutexLock lock(mutex_);
+    while (!value_ && wait_interruptibly(changed_, mutex_, deadline)) continue;
+    return std::exchange(value_, std::nullopt);
+  }
+
+ private:
+  Mutex mutex_;
+  ConditionVariable changed_;
+  std::optional<T> value_ MEMSPAN_GUARDED_BY(mutex_);
+};
 
 }  // namespace memspan

@@ -46,31 +46,11 @@ Result<Addresses> look_up(const Endpoint& endpoint, int flags) {
   return addresses;
 }
 
-// Shared by a look-up's thread and its caller, which may have given up. Thread-safe.
-class LookUp {
- public:
-  void finish(Result<Addresses> found) {
-    MutexLock lock(mutex_);
-    found_.emplace(std::move(found));
-    changed_.notify_all();
-  }
-  std::optional<Result<Addresses>> wait(const Deadline& deadline) {
-    MutexLock lock(mutex_);
-    while (!found_)
-      if (!wait_interruptibly(changed_, mutex_, deadline)) break;
-    return std::move(found_);
-  }
-
- private:
-  Mutex mutex_;
-  ConditionVariable changed_;
-  std::optional<Result<Addresses>> found_ MEMSPAN_GUARDED_BY(mutex_);
-};
-
 Result<Addresses> look_up_in_time(const Endpoint& endpoint, const Deadline& deadline) {
-  auto shared = std::make_shared<LookUp>();  // shared with the thread
+  // Shared with the thread, which may still look when its caller has given up.
+  auto shared = std::make_shared<AwaitedValue<Result<Addresses>>>();
   auto thread =
-      start_thread("a host's name", [shared, endpoint] { shared->finish(look_up(endpoint, 0)); });
+      start_thread("a host's name", [shared, endpoint] { shared->set(look_up(endpoint, 0)); });
   if (!thread.is_ok()) return thread.status();
   if (auto found = shared->wait(deadline)) {
     thread->join();

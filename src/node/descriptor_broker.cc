@@ -131,29 +131,15 @@ Result<FetchedDescriptors> DescriptorBroker::fetch_and_wait(const std::string& a
                                                             std::string_view name,
                                                             Deadline deadline,
                                                             std::optional<ProcessIdentity> owner) {
-  struct Answer {
-    Mutex mutex;
-    ConditionVariable arrived;
-    std::optional<Result<FetchedDescriptors>> value MEMSPAN_GUARDED_BY(mutex);
-  };
   // Shared by this caller and the event loop's thread, whichever is done last.
-  const auto answer = std::make_shared<Answer>();
+  const auto answer = std::make_shared<AwaitedValue<Result<FetchedDescriptors>>>();
   const std::uint64_t request = fetch(
-      address, name,
-      [answer](Result<FetchedDescriptors> value) {
-        MutexLock lock(answer->mutex);
-        answer->value = std::move(value);
-        answer->arrived.notify_all();
-      },
+      address, name, [answer](Result<FetchedDescriptors> value) { answer->set(std::move(value)); },
       owner);
-  {
-    MutexLock lock(answer->mutex);
-    while (!answer->value && wait_interruptibly(answer->arrived, answer->mutex, deadline)) {
-    }
-  }
+  auto value = answer->wait(deadline);
   forget(request);
-  MutexLock lock(answer->mutex);
-  if (answer->value) return std::move(*answer->value);
+  if (!value) value = answer->wait(at_once());  // it came just now
+  if (value) return std::move(*value);
   return end_of_wait("that process does not answer on its descriptor broker; it may be stopped");
 }
 
