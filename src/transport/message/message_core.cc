@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/message/message_core.h"
 
-#include "transport/message/requester.h"
+#include "transport/message/peer_connection.h"
 
 namespace memspan {
 namespace {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "transport/message/peer_connection.h"
+
 namespace memspan {
 namespace {
 
@@ -65,6 +67,10 @@ Requester::Requester(MessageCore& shared, PeerAddress address)
     : core(shared), engine(*shared.engine), address_(std::move(address)) {
   const Turn turn(engine);
   core.requesters.emplace(address_.peer, this);
+}
+
+Connection& Requester::connection() const {
+  return peer_->connection();
 }
 
 // ---- connecting

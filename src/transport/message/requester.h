@@ -3,8 +3,8 @@
 // outstanding requests in the order in which the peer answers.
 #pragma once
 
+#include "transport/message/connection.h"
 #include "transport/message/message_core.h"
-#include "transport/message/peer_connection.h"
 
 namespace memspan {
 
@@ -112,7 +112,7 @@ class Requester final : public FrameSink {
   Status begin_opening() MEMSPAN_REQUIRES(engine.turn);
   void go_on_connecting() MEMSPAN_REQUIRES(engine.turn);
   Status greet(std::unique_ptr<ByteStream> stream) MEMSPAN_REQUIRES(engine.turn);
-  Connection& connection() const { return peer_->connection(); }
+  Connection& connection() const;
   Status keep(std::span<const OutFrame> frames, SendMode mode) MEMSPAN_REQUIRES(engine.turn);
   Status submit(std::span<const OutFrame> frames, SendMode mode, const Deadline& deadline)
       MEMSPAN_REQUIRES(engine.turn);
