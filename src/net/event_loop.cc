@@ -73,10 +73,6 @@ Result<std::shared_ptr<EventLoop>> EventLoop::process_singleton() {
   return made;
 }
 
-bool EventLoop::is_of_this_process() const {
-  return process_ == getpid();
-}
-
 Result<EventLoop::Token> EventLoop::watch(int descriptor, std::uint32_t events, Ready ready) {
   if (!is_of_this_process())
     return Status(Code::kForked, "this event loop's thread stayed in the parent of this process");

@@ -83,7 +83,7 @@ class EventLoop : NotCopyable {
   // The last owner's end cancels everything and ends the thread, which also owns the loop.
   static std::shared_ptr<EventLoop> owned(std::shared_ptr<EventLoop> loop);
   // False in a child of fork().
-  bool is_of_this_process() const;
+  bool is_of_this_process() const { return process_ == getpid(); }
   Status control(int operation, int descriptor, std::uint32_t events, Token token) const;
   Entry extract(Token token) MEMSPAN_REQUIRES(mutex_);
   void run() MEMSPAN_EXCLUDES(mutex_);
