@@ -25,16 +25,13 @@ std::string no_cma(const Pair& pair) {
   return pair.same_node ? pair.no_process_access : kOtherHosts;
 }
 
-std::string no_messages(const Pair& pair) {
-  return pair.no_message_address;
-}
-
 constexpr TransportEntry kTransports[] = {
     {"mapped", "loads and stores to memory that both processes map", no_mapping,
      "both are on one node and the memory is mapped"},
     {"cma", "process_vm_readv and process_vm_writev on memory of one node", no_cma,
      "both are on one node and the kernel lets them reach each other's memory"},
-    {"message", "the library's own protocol over sockets", no_messages, "a connection can be made"},
+    {"message", "the library's own protocol over sockets",
+     [](const Pair& pair) { return pair.no_message_address; }, "a connection can be made"},
 };
 
 std::string names() {

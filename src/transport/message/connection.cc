@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/message/connection.h"
 
-#include <fmt/format.h>
-
 namespace memspan {
 namespace {
 
@@ -14,8 +12,6 @@ constexpr std::size_t kMostControl = std::size_t{4} << 20;
 constexpr std::size_t kMostInBatch = std::size_t{256} << 10;
 // One call sends or receives so much before other sources are served.
 constexpr std::size_t kMostAtOnce = std::size_t{1} << 20;
-// Messages that wait for their handlers.
-constexpr std::size_t kMostUndelivered = std::size_t{16} << 20;
 
 constexpr OutFrame kBeat{{.type = FrameType::kBeat}, nullptr};
 constexpr OutFrame kAlive{{.type = FrameType::kAlive}, nullptr};
@@ -55,16 +51,6 @@ void Connection::on_change() {
   engine_.call_again(id_);
 }
 
-void Connection::wake_at(Clock::time_point when) {
-  engine_.assert_turn();
-  engine_.wake_at(id_, when);
-}
-
-void Connection::call_again() {
-  engine_.assert_turn();
-  engine_.call_again(id_);
-}
-
 void Connection::close() {
   engine_.assert_turn();
   if (std::exchange(is_closed_, true)) return;
@@ -72,13 +58,6 @@ void Connection::close() {
   stream_->cut();
   engine_.remove(id_);
   clear_queues();
-}
-
-void Connection::clear_queues() {
-  control_ = {};
-  answers_ = {};
-  requests_ = {};
-  clear_batch();
 }
 
 void Connection::watch() {
@@ -239,11 +218,6 @@ void Connection::on_ready(std::uint32_t events) {
   finish(status);
 }
 
-// Reads no more while many messages wait for their handlers.
-bool Connection::is_overrun() const {
-  return core_.deliveries.bytes() > kMostUndelivered;
-}
-
 bool Connection::look() {
   engine_.assert_turn();
   if (is_closed_ || has_faults() || is_overrun()) return false;
@@ -310,15 +284,6 @@ Result<bool> Connection::receive() {
 
 // ---- signs of life
 
-Status Heartbeat::look(Clock::time_point now, std::uint64_t received) {
-  const bool stood_still = now - looked_ > kIntervalsOfStandstill * interval_;
-  if (std::exchange(received_, received) != received || stood_still) heard_ = now;
-  looked_ = now;
-  if (now - heard_ < limit_) return Status::ok();
-  return {Code::kPeerLost,
-          fmt::format("it has been silent for {:.1f} s", to_seconds(now - heard_))};
-}
-
 void Connection::expect_life() {
   if (heartbeat_.has_begun() || core_.options.silence_limit == Duration::max()) return;
   heartbeat_.begin(Clock::now());
@@ -346,10 +311,6 @@ Status Connection::check_life() {
 }
 
 // ---- injected faults
-
-bool Connection::has_faults() const {
-  return core_.options.faults != nullptr && core_.options.faults->is_any();
-}
 
 // Bytes that have arrived are handled later, or not at all.
 bool Connection::is_held_back(std::uint32_t events) {

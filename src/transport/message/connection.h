@@ -3,6 +3,8 @@
 // sent when it can take more.
 #pragma once
 
+#include <fmt/format.h>
+
 #include "transport/message/carrier.h"
 #include "transport/message/engine.h"
 #include "transport/message/frame_reader.h"
@@ -55,7 +57,14 @@ class Heartbeat {
   bool is_due(Clock::time_point now) const { return has_begun_ && now >= next(); }
   // `received`: all bytes so far. kPeerLost at the limit. A process that was itself stopped for
   // some intervals could not receive, so it starts over.
-  Status look(Clock::time_point now, std::uint64_t received);
+  Status look(Clock::time_point now, std::uint64_t received) {
+    const bool stood_still = now - looked_ > kIntervalsOfStandstill * interval_;
+    if (std::exchange(received_, received) != received || stood_still) heard_ = now;
+    looked_ = now;
+    if (now - heard_ < limit_) return Status::ok();
+    return {Code::kPeerLost,
+            fmt::format("it has been silent for {:.1f} s", to_seconds(now - heard_))};
+  }
 
  private:
   static constexpr int kLooksInLimit = 5;
@@ -100,14 +109,22 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
   // The peer has sent a beat: answers it, and expects life.
   Status take_beat();
   // Calls the owner's side soon.
-  void call_again();
-  void wake_at(Clock::time_point when);
+  void call_again() {
+    engine_.assert_turn();
+    engine_.call_again(id_);
+  }
+  void wake_at(Clock::time_point when) {
+    engine_.assert_turn();
+    engine_.wake_at(id_, when);
+  }
 
   void on_ready(std::uint32_t events) override;
   bool look() override;
 
  private:
   static constexpr std::size_t kFramesAtOnce = 16;
+  // Messages that wait for their handlers.
+  static constexpr std::size_t kMostUndelivered = std::size_t{16} << 20;
   struct Queued {
     OutFrame out;
     Buffer copy;  // of the payload
@@ -122,8 +139,11 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
     return frame_count_ + control_.frames.size() + answers_.frames.size() + requests_.frames.size();
   }
   void on_change();
-  bool has_faults() const;
-  bool is_overrun() const;
+  bool has_faults() const {
+    return core_.options.faults != nullptr && core_.options.faults->is_any();
+  }
+  // Reads no more while many messages wait for their handlers.
+  bool is_overrun() const { return core_.deliveries.bytes() > kMostUndelivered; }
   Queue& next_queue();
   bool is_held_back(std::uint32_t events);
   bool has_room_for(const OutFrame& out) const;
@@ -132,7 +152,12 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
   void clear_batch() { frame_count_ = next_part_ = batch_bytes_ = 0; }
   void flush();
   Status enqueue(Queue& queue, const OutFrame& out, Parcel* parcel, std::size_t most);
-  void clear_queues();
+  void clear_queues() {
+    control_ = {};
+    answers_ = {};
+    requests_ = {};
+    clear_batch();
+  }
   void own_rest(const Parcel* parcel);
   Status receive_some();
   Result<bool> receive();

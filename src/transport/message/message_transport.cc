@@ -7,11 +7,6 @@
 #include "transport/message/message_link.h"
 
 namespace memspan {
-namespace {
-
-constexpr std::size_t kSecretBytes = sizeof(SipKey);
-
-}  // namespace
 
 ExposedRegion::~ExposedRegion() {
   core_.services.regions.remove(described_.id);
@@ -20,7 +15,7 @@ ExposedRegion::~ExposedRegion() {
 }
 
 MessageTransport::MessageTransport(MessageOptions options)
-    : secret_(random_hex(kSecretBytes)),
+    : secret_(random_hex(sizeof(SipKey))),
       core_(std::make_unique<MessageCore>(std::move(options), SipKey::from_hex(secret_).value())) {}
 
 MessageTransport::~MessageTransport() {

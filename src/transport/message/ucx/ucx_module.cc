@@ -16,15 +16,6 @@ using ucx::Worker;
 
 constexpr std::string_view kPrefix = "ucx:";
 
-// Null in a build without one-sided access.
-std::shared_ptr<NativeWorker> native_beside([[maybe_unused]] const Worker& streams) {
-#ifdef MEMSPAN_NATIVE_RMA
-  return std::make_shared<NativeWorker>(streams.descriptor());
-#else
-  return nullptr;
-#endif
-}
-
 class UcxStream final : public ByteStream {
  public:
   UcxStream(std::shared_ptr<Worker> worker, std::shared_ptr<Channel> channel)
@@ -90,9 +81,7 @@ class UcxListener final : public Listener {
 class UcxCarrier final : public Carrier {
  public:
   UcxCarrier(UcxOptions options, std::shared_ptr<Worker> worker)
-      : options_(std::move(options)),
-        worker_(std::move(worker)),
-        native_(native_beside(*worker_)) {}
+      : options_(std::move(options)), worker_(std::move(worker)) {}
 
   std::string_view name() const override { return "ucx"; }
 
@@ -130,8 +119,14 @@ class UcxCarrier final : public Carrier {
 
  private:
   const UcxOptions options_;
-  const std::shared_ptr<Worker> worker_;        // shared with the listener and the streams
-  const std::shared_ptr<NativeWorker> native_;  // shared with the listener
+  const std::shared_ptr<Worker> worker_;  // shared with the listener and the streams
+  // Shared with the listener. Null in a build without one-sided access.
+#ifdef MEMSPAN_NATIVE_RMA
+  const std::shared_ptr<NativeWorker> native_ =
+      std::make_shared<NativeWorker>(worker_->descriptor());
+#else
+  const std::shared_ptr<NativeWorker> native_;
+#endif
 };
 
 Result<std::unique_ptr<Carrier>> make(const UcxOptions& options) {
