@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/status.h"
 
+#include <array>
 #include <cstring>
 
 namespace memspan {
 
 std::string_view code_name(Code code) {
-  constexpr std::string_view kNames[] = {"OK",
-                                         "INVALID_ARGUMENT",
-                                         "NOT_FOUND",
-                                         "UNAVAILABLE",
-                                         "TIMEOUT",
-                                         "OUT_OF_MEMORY",
-                                         "NOT_SUPPORTED",
-                                         "PEER_LOST",
-                                         "UNREACHABLE",
-                                         "STALE",
-                                         "AUTH",
-                                         "STORE_LOST",
-                                         "FORKED",
-                                         "SYSTEM",
-                                         "INTERNAL"};
-  static_assert(std::size(kNames) == static_cast<std::size_t>(Code::kInternal) + 1);
+  constexpr auto kNames = std::to_array<std::string_view>(
+      {"OK", "INVALID_ARGUMENT", "NOT_FOUND", "UNAVAILABLE", "TIMEOUT", "OUT_OF_MEMORY",
+       "NOT_SUPPORTED", "PEER_LOST", "UNREACHABLE", "STALE", "AUTH", "STORE_LOST", "FORKED",
+       "SYSTEM", "INTERNAL"});
+  static_assert(kNames.size() == static_cast<std::size_t>(Code::kInternal) + 1);
   const auto index = static_cast<std::size_t>(code);
-  return index < std::size(kNames) ? kNames[index] : "UNKNOWN";
+  return index < kNames.size() ? kNames[index] : "UNKNOWN";
 }
 
 Status Status::from_errno(std::string_view what, int error) {
