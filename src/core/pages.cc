@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#include <fstream>
+#include <cstdlib>
 
 #include "core/environment.h"
 
@@ -46,10 +46,9 @@ Result<Fd> make_sealed(std::size_t bytes, const char* label, unsigned kind) {
 }
 
 std::size_t free_huge_pages() {
-  std::ifstream file("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
-  std::size_t pages = 0;
-  file >> pages;
-  return pages;
+  const std::string pages =
+      first_line_of("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages");
+  return std::strtoull(pages.c_str(), nullptr, 10);
 }
 
 }  // namespace
