@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "core/environment.h"
 #include "core/random.h"
@@ -46,12 +47,9 @@ Result<OpenFile> open_to_read(std::string_view what, const std::string& path, in
 }
 
 Status check_parent(std::string_view what, const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  const std::string parent = slash == std::string::npos ? "."
-                             : slash == 0               ? "/"
-                                                        : path.substr(0, slash);
+  const std::string parent = std::filesystem::path(path).parent_path();
   struct stat about = {};
-  if (::stat(parent.c_str(), &about) != 0)
+  if (::stat(parent.empty() ? "." : parent.c_str(), &about) != 0)
     return bad(what, path, Status::from_errno("looking at its folder").message());
   if ((about.st_mode & kOthersWrite) != 0) return bad(what, path, "others may write to its folder");
   return Status::ok();
