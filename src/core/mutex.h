@@ -78,14 +78,12 @@ class MEMSPAN_ATTRIBUTE_(capability("mutex")) Mutex {
   std::mutex mutex_;
 };
 
-class MEMSPAN_ATTRIBUTE_(scoped_lockable) MutexLock {
+class MEMSPAN_ATTRIBUTE_(scoped_lockable) MutexLock : NotCopyable {
  public:
   explicit MutexLock(Mutex& mutex) MEMSPAN_ATTRIBUTE_(acquire_capability(mutex)) : mutex_(mutex) {
     mutex_.lock();
   }
   ~MutexLock() MEMSPAN_ATTRIBUTE_(release_capability()) { mutex_.unlock(); }
-  MutexLock(const MutexLock&) = delete;
-  MutexLock& operator=(const MutexLock&) = delete;
 
  private:
   Mutex& mutex_;
