@@ -8,7 +8,6 @@
 #include <sys/syscall.h>
 
 #include <csignal>
-#include <fstream>
 
 #include "core/environment.h"
 #include "core/mutex.h"
@@ -59,9 +58,7 @@ Status make_end_pipe(EndPipe& pipe) MEMSPAN_REQUIRES(pipe.mutex) {
 bool is_zombie(pid_t process) {
   constexpr std::size_t kState = 1;
   constexpr std::size_t kThreads = 18;
-  std::ifstream stat(fmt::format("/proc/{}/stat", process));
-  std::string text;
-  std::getline(stat, text);
+  const std::string text = first_line_of(fmt::format("/proc/{}/stat", process));
   const auto fields = split(std::string_view(text).substr(text.rfind(')') + 1), ' ');
   return fields.size() > kThreads && fields[kState] == "Z" &&
          (fields[kThreads] == "0" || fields[kThreads] == "1");

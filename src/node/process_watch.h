@@ -32,7 +32,7 @@ bool has_replaced_program(const NodeSegment& segment, pid_t process);
 bool mark_replaced(const NodeSegment& segment, int rank);
 
 // No call runs or begins after its destruction, unless that call destroys it.
-class ProcessWatch {
+class ProcessWatch : NotCopyable {
  public:
   enum class Sign { kGone, kConnectionClosed };
   // Called at most once for each sign, on the loop's thread; must not wait.
@@ -41,8 +41,6 @@ class ProcessWatch {
   // Borrows both descriptors until it is destroyed; -1 is not watched.
   static Result<std::unique_ptr<ProcessWatch>> start(int own_end, int connection, Told told);
   ~ProcessWatch();
-  ProcessWatch(const ProcessWatch&) = delete;
-  ProcessWatch& operator=(const ProcessWatch&) = delete;
 
  private:
   ProcessWatch(std::shared_ptr<EventLoop> loop, Told told)
