@@ -201,10 +201,7 @@ void tell_all() {
   CountersRegion* const region = own_counters();
   // Before lines, which may wait for their reader.
   if (region != nullptr) region->header.stack_requests.fetch_add(1, std::memory_order_relaxed);
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  const std::uint64_t now = static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
-                            static_cast<std::uint64_t>(time.tv_nsec);
+  const std::uint64_t now = nanoseconds_of(Clock::now());
   const std::int32_t own = this_thread();
   bool is_own_told = false;
   const std::uint32_t threads =
