@@ -35,8 +35,8 @@ class CudaDevice final : public memspan::Device {
   }
 
   bool owns(const void* pointer) const override {
-    const CurrentContext context(device_);
-    return context.status().is_ok() && kind_of(pointer) == kDeviceMemory;
+    const auto context = CurrentContext::of(device_);
+    return context.is_ok() && kind_of(pointer) == kDeviceMemory;
   }
 
   Result<std::shared_ptr<std::byte>> allocate_mapped(std::size_t bytes, const char*) override {
@@ -71,8 +71,7 @@ class CudaDevice final : public memspan::Device {
   Status copy(void* to, const void* from, std::size_t bytes) override {
     if (bytes == 0) return Status::ok();
     release_reached();
-    const CurrentContext context(device_);
-    MEMSPAN_PASS(context.status());
+    MEMSPAN_PASS_ASSIGN(const CurrentContext context, CurrentContext::of(device_));
     MEMSPAN_TRY_ASSIGN(StreamHandle stream, take_stream(), "copying");
     Status status = begin(to, from, bytes, stream);
     if (status.is_ok())
@@ -83,8 +82,7 @@ class CudaDevice final : public memspan::Device {
   }
   Status begin_copy(void* to, const void* from, std::size_t bytes, void* stream) override {
     if (bytes == 0) return Status::ok();
-    const CurrentContext context(device_);
-    MEMSPAN_PASS(context.status());
+    MEMSPAN_PASS_ASSIGN(const CurrentContext context, CurrentContext::of(device_));
     // The driver takes memory that is not pinned at once.
     const bool is_from_plain = kind_of(from) == kUnknownMemory;
     const bool is_to_plain = kind_of(to) == kUnknownMemory;
@@ -111,8 +109,7 @@ class CudaDevice final : public memspan::Device {
       std::shared_ptr<std::byte> buffer;
       PartCall call;
     };
-    const CurrentContext context(device_);
-    MEMSPAN_PASS(context.status());
+    MEMSPAN_PASS_ASSIGN(const CurrentContext context, CurrentContext::of(device_));
     const auto handle = static_cast<StreamHandle>(stream);
     MEMSPAN_TRY_ASSIGN(std::shared_ptr<std::byte> buffer,
                        pinned_.take(device_, std::min(bytes, PinnedMemory::kMostBytes)), "copying");
@@ -144,16 +141,14 @@ class CudaDevice final : public memspan::Device {
     if (device_.functions->stream_wait_value == nullptr)
       return {Code::kNotSupported,
               "the CUDA driver here is too old: it has no cuStreamWaitValue32_v2"};
-    const CurrentContext context(device_);
-    MEMSPAN_PASS(context.status());
+    MEMSPAN_PASS_ASSIGN(const CurrentContext context, CurrentContext::of(device_));
     return from_cuda(fmt::format("waiting for the word at {} by a CUDA stream", word),
                      device_.functions->stream_wait_value(
                          static_cast<StreamHandle>(stream), address_of(word), value,
                          what == WaitFor::kEqual ? kWaitUntilEqual : kWaitUntilAtLeast));
   }
   Status begin_call(std::function<void()> call, void* stream) override {
-    const CurrentContext context(device_);
-    MEMSPAN_PASS(context.status());
+    MEMSPAN_PASS_ASSIGN(const CurrentContext context, CurrentContext::of(device_));
     using Call = std::function<void()>;
     auto owned = std::make_unique<Call>(std::move(call));
     const auto make = [](void* given) {

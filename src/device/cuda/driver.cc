@@ -169,14 +169,15 @@ Result<std::string> describe_devices() {
                      version % 1000 / 10);
 }
 
-CurrentContext::CurrentContext(const Device& device)
-    : functions_(*device.functions),
-      status_(from_cuda(fmt::format("using CUDA device {}", device.ordinal),
-                        functions_.context_push_current(device.context))) {}
+Result<CurrentContext> CurrentContext::of(const Device& device) {
+  MEMSPAN_PASS(from_cuda(fmt::format("using CUDA device {}", device.ordinal),
+                         device.functions->context_push_current(device.context)));
+  return CurrentContext(*device.functions);
+}
 
 CurrentContext::~CurrentContext() {
   ContextHandle ours = nullptr;
-  if (status_.is_ok()) functions_.context_pop_current(&ours);
+  if (functions_ != nullptr) functions_->context_pop_current(&ours);
 }
 
 }  // namespace memspan::cuda

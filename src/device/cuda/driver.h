@@ -3,6 +3,8 @@
 // such a request never opens it.
 #pragma once
 
+#include <utility>
+
 #include "core/status.h"
 #include "device/cuda/driver_types.h"
 
@@ -35,17 +37,17 @@ Result<Device> device();
 Result<std::string> describe_devices();
 
 // Makes the device's primary context current in the calling thread; its destructor restores the
-// previous one. Not copyable, of one thread.
-class CurrentContext : NotCopyable {
+// previous one. Move-only value, of one thread.
+class CurrentContext {
  public:
-  explicit CurrentContext(const Device& device);
+  static Result<CurrentContext> of(const Device& device);
+  CurrentContext(CurrentContext&& other) noexcept
+      : functions_(std::exchange(other.functions_, nullptr)) {}
   ~CurrentContext();
 
-  const Status& status() const { return status_; }
-
  private:
-  const Functions& functions_;
-  Status status_;
+  explicit CurrentContext(const Functions& functions) : functions_(&functions) {}
+  const Functions* functions_;  // null: moved from
 };
 
 }  // namespace memspan::cuda

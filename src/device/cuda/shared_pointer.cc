@@ -62,8 +62,8 @@ bool read_text(std::string_view text, std::uint64_t& offset, Name& name) {
 template <typename Close>
 OpenedPointer opened_at(const Device& device, DevicePtr base, std::uint64_t offset, Close close) {
   const auto close_on_device = [device, close = std::move(close)](std::byte*) {
-    const CurrentContext closing(device);
-    if (closing.status().is_ok()) close(*device.functions);
+    const auto closing = CurrentContext::of(device);
+    if (closing.is_ok()) close(*device.functions);
   };
   return {std::shared_ptr<std::byte>(reinterpret_cast<std::byte*>(base + offset), close_on_device),
           SIZE_MAX};
@@ -249,8 +249,8 @@ Result<std::shared_ptr<PoolObject>> import_pool(const Device& device, const Fd& 
                              reinterpret_cast<void*>(number),  // NOLINT: the driver's convention
                              kFileDescriptor, 0)));
   std::shared_ptr<PoolObject> made(pool, [device](PoolHandle handle) {
-    const CurrentContext context(device);
-    if (context.status().is_ok()) device.functions->pool_destroy(handle);
+    const auto context = CurrentContext::of(device);
+    if (context.is_ok()) device.functions->pool_destroy(handle);
   });
   // At first only the device of the pool may access it.
   const Access access{{kOnDevice, device.ordinal}, kReadWrite};
@@ -290,8 +290,7 @@ Maker maker_of(const Device& device, DevicePtr pointer) {
 }  // namespace
 
 Result<SharedPointer> share_pointer(const Device& device, DevicePtr pointer, std::size_t bytes) {
-  const CurrentContext context(device);
-  MEMSPAN_PASS(context.status());
+  MEMSPAN_PASS_ASSIGN(const CurrentContext context, CurrentContext::of(device));
   const Maker maker = maker_of(device, pointer);
   const auto share = maker == Maker::kMapping ? share_mapping
                      : maker == Maker::kPool  ? share_of_pool
@@ -303,8 +302,7 @@ Result<SharedPointer> share_pointer(const Device& device, DevicePtr pointer, std
 
 Result<OpenedPointer> open_pointer(const Device& device, SharedPointer shared) {
   if (shared.text.empty()) return not_shared_memory();
-  const CurrentContext context(device);
-  MEMSPAN_PASS(context.status());
+  MEMSPAN_PASS_ASSIGN(const CurrentContext context, CurrentContext::of(device));
   const auto maker = static_cast<Maker>(shared.text.front());
   shared.text.erase(shared.text.begin());
   switch (maker) {

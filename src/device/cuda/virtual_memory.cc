@@ -55,14 +55,13 @@ class Allocation final : public DeviceMemory, NotCopyable {
   Allocation(const Device& device, AllocationHandle handle, std::size_t bytes)
       : device_(device), handle_(handle), bytes_(bytes) {}
   ~Allocation() override {
-    const CurrentContext context(device_);
-    if (context.status().is_ok()) device_.functions->allocation_release(handle_);
+    const auto context = CurrentContext::of(device_);
+    if (context.is_ok()) device_.functions->allocation_release(handle_);
   }
 
   std::size_t bytes() const override { return bytes_; }
   Result<Fd> duplicate() const override {
-    const CurrentContext context(device_);
-    MEMSPAN_PASS(context.status());
+    MEMSPAN_PASS_ASSIGN(const CurrentContext context, CurrentContext::of(device_));
     return descriptor_of(device_, handle_);
   }
   AllocationHandle handle() const { return handle_; }
@@ -78,8 +77,8 @@ class Range final : public DeviceRange, NotCopyable {
   Range(const Device& device, DevicePtr base, std::size_t bytes, std::size_t taken)
       : device_(device), base_(base), bytes_(bytes), taken_(taken) {}
   ~Range() override {
-    const CurrentContext context(device_);
-    if (!context.status().is_ok()) return;
+    const auto context = CurrentContext::of(device_);
+    if (!context.is_ok()) return;
     for (const auto& [at, bytes] : mapped_) device_.functions->unmap(base_ + at, bytes);
     device_.functions->address_free(base_, taken_);
   }
@@ -92,8 +91,7 @@ class Range final : public DeviceRange, NotCopyable {
     if (at > bytes_ || bytes > bytes_ - at)
       return {Code::kInvalidArgument,
               fmt::format("mapping [{}, {}) into {} reserved bytes", at, at + bytes, bytes_)};
-    const CurrentContext context(device_);
-    MEMSPAN_PASS(context.status());
+    MEMSPAN_PASS_ASSIGN(const CurrentContext context, CurrentContext::of(device_));
     MEMSPAN_PASS(
         from_cuda(fmt::format("mapping {} of memory of a CUDA device", format_size(bytes)),
                   device_.functions->map(base_ + at, bytes, 0,
@@ -107,8 +105,7 @@ class Range final : public DeviceRange, NotCopyable {
     return Status::ok();
   }
   Status unmap(std::size_t at, std::size_t bytes) override {
-    const CurrentContext context(device_);
-    MEMSPAN_PASS(context.status());
+    MEMSPAN_PASS_ASSIGN(const CurrentContext context, CurrentContext::of(device_));
     Status first;
     for (auto one = mapped_.lower_bound(at); one != mapped_.end() && one->first < at + bytes;) {
       Status status = from_cuda("unmapping memory of a CUDA device",
@@ -159,8 +156,7 @@ Result<Fd> descriptor_of(const Device& device, AllocationHandle handle) {
 }
 
 Result<std::unique_ptr<DeviceMemory>> allocate(const Device& device, std::size_t bytes) {
-  const CurrentContext context(device);
-  MEMSPAN_PASS(context.status());
+  MEMSPAN_PASS_ASSIGN(const CurrentContext context, CurrentContext::of(device));
   if (bytes > SIZE_MAX - kDeviceGranularity)
     return Status(Code::kOutOfMemory, fmt::format("{} bytes are more than any device has", bytes));
   bytes = align_up(bytes, kDeviceGranularity);
@@ -178,8 +174,7 @@ Result<std::unique_ptr<DeviceMemory>> allocate(const Device& device, std::size_t
 
 // The driver keeps what it needs of the descriptor.
 Result<std::unique_ptr<DeviceMemory>> adopt(const Device& device, Fd descriptor) {
-  const CurrentContext context(device);
-  MEMSPAN_PASS(context.status());
+  MEMSPAN_PASS_ASSIGN(const CurrentContext context, CurrentContext::of(device));
   AllocationHandle handle = 0;
   const auto number = static_cast<std::uintptr_t>(descriptor.get());
   MEMSPAN_PASS(from_cuda("taking over memory of a CUDA device",
@@ -191,8 +186,7 @@ Result<std::unique_ptr<DeviceMemory>> adopt(const Device& device, Fd descriptor)
 }
 
 Result<std::unique_ptr<DeviceRange>> reserve(const Device& device, std::size_t bytes) {
-  const CurrentContext context(device);
-  MEMSPAN_PASS(context.status());
+  MEMSPAN_PASS_ASSIGN(const CurrentContext context, CurrentContext::of(device));
   bytes = align_up(bytes, kDeviceGranularity);
   DevicePtr base = 0;
   MEMSPAN_PASS(
@@ -203,8 +197,7 @@ Result<std::unique_ptr<DeviceRange>> reserve(const Device& device, std::size_t b
 
 Result<std::unique_ptr<DeviceRange>> reserve_at(const Device& device, std::size_t bytes,
                                                 void* wanted) {
-  const CurrentContext context(device);
-  MEMSPAN_PASS(context.status());
+  MEMSPAN_PASS_ASSIGN(const CurrentContext context, CurrentContext::of(device));
   const Functions& cuda = *device.functions;
   const std::size_t taken = align_up(bytes, kDeviceAddressStep);
   const auto place = reinterpret_cast<DevicePtr>(wanted);

@@ -81,8 +81,8 @@ TEST_F(CudaDeviceTest, TheContextOfTheProgramComesBack) {
   const cuda::Device device = cuda::device().value();
   device.functions->context_get_current(&before);
   {
-    const cuda::CurrentContext context(device);
-    ASSERT_TRUE(context.status().is_ok());
+    const auto context = cuda::CurrentContext::of(device);
+    ASSERT_TRUE(context.is_ok());
     device.functions->context_get_current(&within);
   }
   device.functions->context_get_current(&after);
@@ -191,7 +191,7 @@ TEST_F(CudaDeviceTest, KnowsItsPointers) {
 
 TEST_F(CudaDeviceTest, ACopyOfAStreamWaitsForWhatIsBeforeIt) {
   const cuda::Device device = cuda::device().value();
-  const cuda::CurrentContext context(device);
+  const auto context = cuda::CurrentContext::of(device);
   auto range = device_->reserve_at(kStep, kPlace).value();
   auto memory = device_->allocate(kStep, "test").value();
   ASSERT_TRUE(range->map(0, *memory, kStep).is_ok());
@@ -211,7 +211,7 @@ TEST_F(CudaDeviceTest, ACopyOfAStreamWaitsForWhatIsBeforeIt) {
 TEST_F(CudaDeviceTest, AStreamReadsAndWritesInPartsInItsOrder) {
   constexpr std::size_t kBytes = 2 * cuda::PinnedMemory::kMostBytes + 17;
   const cuda::Device device = cuda::device().value();
-  const cuda::CurrentContext context(device);
+  const auto context = cuda::CurrentContext::of(device);
   auto memory = device_->allocate_mapped(kBytes, "test").value();
   cuda::StreamHandle stream = nullptr;
   ASSERT_EQ(device.functions->stream_create(&stream, cuda::kNonBlockingStream), 0);
