@@ -138,49 +138,43 @@ __attribute__((target("avx512f"))) void copy_in_wide_steps(std::byte* to, const 
 
 // The ways of this machine, or the one that MEMSPAN_COPY names.
 struct Ways {
-  std::array<CopyWay, CopyChoice::kMostWays> all{};
-  unsigned count = 0;
+  std::vector<CopyWay> all = {{"library", copy_by_library}};
   // For a copy of fewer bytes than are measured.
   void (*small)(std::byte*, const std::byte*, std::size_t) = copy_by_library;
   Status status;  // kInvalidArgument: MEMSPAN_COPY names none
 
-  void add(const char* name, void (*copy)(std::byte*, const std::byte*, std::size_t),
-           bool is_past_caches = false) {
-    all[count++] = {name, copy, is_past_caches};
-  }
-  void take(const std::string& wanted) {
+  void take(std::string_view wanted) {
     if (wanted == kMeasured) return;
     const auto has_name = [&](const CopyWay& way) { return wanted == way.name; };
-    const auto found = std::find_if(all.begin(), all.begin() + count, has_name);
-    if (found == all.begin() + count) {
+    const auto found = std::ranges::find_if(all, has_name);
+    if (found == all.end()) {
       std::string names = kMeasured;
-      for (unsigned i = 0; i < count; ++i) names += fmt::format(", {}", all[i].name);
+      for (const CopyWay& way : all) names += fmt::format(", {}", way.name);
       status = {Code::kInvalidArgument,
                 fmt::format("{} is \"{}\"; allowed here are {}", kCopyVariable, wanted, names)};
       return;
     }
-    all[0] = *found;
-    count = 1;
+    all = {*found};
   }
 };
 
 Ways find_ways() {
   Ways ways;
-  ways.add("library", copy_by_library);
 #if defined(__x86_64__)
-  ways.add("string", copy_by_string);
+  ways.all.push_back({"string", copy_by_string});
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx2") != 0) {
     ways.small = copy_in_steps<Place::kWhole, kNotAhead>;
-    ways.add("vectors", ways.small);
-    ways.add("vectors-ahead", copy_in_steps<Place::kWhole, kCacheAhead>);
-    ways.add("past-caches", copy_in_steps<Place::kPastCaches, kNotAhead>, true);
-    ways.add("past-caches-ahead", copy_in_steps<Place::kPastCaches, kMemoryAhead>, true);
+    ways.all.push_back({"vectors", ways.small});
+    ways.all.push_back({"vectors-ahead", copy_in_steps<Place::kWhole, kCacheAhead>});
+    ways.all.push_back({"past-caches", copy_in_steps<Place::kPastCaches, kNotAhead>, true});
+    ways.all.push_back(
+        {"past-caches-ahead", copy_in_steps<Place::kPastCaches, kMemoryAhead>, true});
   }
   // Processors that lower their clock for vectors of 64 bytes are those without VBMI2.
   if (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vbmi2") != 0) {
-    ways.add("wide", copy_in_wide_steps<Place::kAny>);
-    ways.add("wide-past-caches", copy_in_wide_steps<Place::kPastCaches>, true);
+    ways.all.push_back({"wide", copy_in_wide_steps<Place::kAny>});
+    ways.all.push_back({"wide-past-caches", copy_in_wide_steps<Place::kPastCaches>, true});
   }
 #endif
   ways.take(environment_or(kCopyVariable, kMeasured));
@@ -225,8 +219,7 @@ std::int64_t disturbances() {
 }  // namespace
 
 std::span<const CopyWay> copy_ways() {
-  const Ways& ways = copies().ways;
-  return {ways.all.data(), ways.count};
+  return copies().ways.all;
 }
 
 Status check_copy_setting() {
@@ -240,12 +233,9 @@ void order_copies_past_caches() {
 }
 
 void copy_large(void* to, const void* from, std::size_t bytes) {
-  if (bytes < kMeasuredCopyBytes) {
-    copies().ways.small(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
-    return;
-  }
   auto* target = static_cast<std::byte*>(to);
   const auto* source = static_cast<const std::byte*>(from);
+  if (bytes < kMeasuredCopyBytes) return copies().ways.small(target, source, bytes);
   const std::size_t part = part_of(bytes), all = bytes;
   while (bytes > 0) {
     MeasuredCopy copy(all, MeasuredCopy::Shape::kWhole);
@@ -261,7 +251,7 @@ MeasuredCopy::MeasuredCopy(std::size_t bytes, Shape shape) {
   if (bytes < kMeasuredCopyBytes) return;
   Copies& all = copies();
   choice_ = &(shape == Shape::kWhole ? all.whole : all.pieces)[size_class_of(bytes)];
-  turn_ = choice_->next(all.ways.count);
+  turn_ = choice_->next(static_cast<unsigned>(all.ways.all.size()));
   way_ = &all.ways.all[turn_.way];
   if (turn_.is_rated()) disturbances_ = disturbances();
   if (way_->is_past_caches) order_copies_past_caches();

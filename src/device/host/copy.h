@@ -28,7 +28,7 @@ void copy_large(void* to, const void* from, std::size_t bytes);
 struct CopyWay {
   const char* name;
   void (*copy)(std::byte* to, const std::byte* from, std::size_t bytes);
-  bool is_past_caches;
+  bool is_past_caches = false;
 };
 // Those that this processor has, at most CopyChoice::kMostWays; the first is the C library's.
 std::span<const CopyWay> copy_ways();
