@@ -248,14 +248,6 @@ Result<ListedMember> ListedMember::list(MemberKind kind, std::string_view name, 
   return ListedMember(slot);
 }
 
-ListedMember::ListedMember(ListedMember&& other) noexcept
-    : slot_(std::exchange(other.slot_, kNone)) {}
-
-ListedMember& ListedMember::operator=(ListedMember&& other) noexcept {
-  std::swap(slot_, other.slot_);
-  return *this;
-}
-
 ListedMember::~ListedMember() {
   if (slot_ == kNone) return;
   MutexLock lock(published.mutex);

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/cpu.h"
@@ -212,8 +213,11 @@ class ListedMember {
   // serves the counters until the last one ends. If that address is taken, a warning is logged.
   static Result<ListedMember> list(MemberKind kind, std::string_view name, int rank, int size,
                                    ServeText serve = nullptr);
-  ListedMember(ListedMember&& other) noexcept;
-  ListedMember& operator=(ListedMember&& other) noexcept;
+  ListedMember(ListedMember&& other) noexcept { *this = std::move(other); }
+  ListedMember& operator=(ListedMember&& other) noexcept {
+    std::swap(slot_, other.slot_);
+    return *this;
+  }
   ~ListedMember();
 
   // The memory of this member and how much of it is in use, in bytes.

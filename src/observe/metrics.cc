@@ -124,10 +124,7 @@ CountersSeen read_counters(const CountersRegion& region, std::uint64_t now_ns) {
     if (since == 0) continue;
     seen.waiting.push_back(read_wait(thread, since, now_ns));
   }
-  std::sort(seen.waiting.begin(), seen.waiting.end(),
-            [](const WaitSeen& one, const WaitSeen& other) {
-              return one.nanoseconds > other.nanoseconds;
-            });
+  std::ranges::sort(seen.waiting, std::greater{}, &WaitSeen::nanoseconds);
   return seen;
 }
 

@@ -138,8 +138,7 @@ Ring* make_ring() {
   State& its = state();
   MutexLock lock(its.mutex);
   if (its.rings.size() >= kMostRings) {
-    const auto oldest = std::find_if(its.rings.begin(), its.rings.end(),
-                                     [](const auto& ring) { return ring->has_ended; });
+    const auto oldest = std::ranges::find_if(its.rings, &Ring::has_ended);
     has_no_ring = oldest == its.rings.end();
     if (has_no_ring) return nullptr;
     {
