@@ -145,8 +145,7 @@ struct Ways {
 
   void take(std::string_view wanted) {
     if (wanted == kMeasured) return;
-    const auto has_name = [&](const CopyWay& way) { return wanted == way.name; };
-    const auto found = std::ranges::find_if(all, has_name);
+    const auto found = std::ranges::find(all, wanted, &CopyWay::name);
     if (found == all.end()) {
       std::string names = kMeasured;
       for (const CopyWay& way : all) names += fmt::format(", {}", way.name);
