@@ -48,7 +48,6 @@ void* reserve_anywhere(std::size_t bytes) {
     return base;
   munmap(base, bytes);
   const std::size_t more = bytes + kHugePage;
-  if (more < bytes) return mmap(nullptr, bytes, PROT_NONE, kFlags, -1, 0);
   auto* const all = static_cast<std::byte*>(mmap(nullptr, more, PROT_NONE, kFlags, -1, 0));
   if (all == MAP_FAILED) return mmap(nullptr, bytes, PROT_NONE, kFlags, -1, 0);
   const auto place = reinterpret_cast<std::uintptr_t>(all);
@@ -84,11 +83,6 @@ Result<Reservation> Reservation::make(std::size_t bytes, void* wanted) {
     return Status::from_errno(fmt::format("reserving {} of addresses", format_size(bytes)));
   return Reservation(static_cast<std::byte*>(base), bytes);
 }
-
-Reservation::Reservation(Reservation&& other) noexcept
-    : base_(std::exchange(other.base_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)),
-      kept_(std::exchange(other.kept_, {})) {}
 
 Reservation& Reservation::operator=(Reservation&& other) noexcept {
   std::swap(base_, other.base_);

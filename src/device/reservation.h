@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <utility>
 
 #include "core/pages.h"
 #include "device/memory.h"
@@ -30,7 +31,7 @@ class Reservation final : public DeviceRange {
   static Result<Reservation> make(std::size_t bytes, void* wanted);
   // Reserves `bytes` at `wanted` and nowhere else: kUnavailable names the mapping in that place.
   static Result<Reservation> make_at(std::size_t bytes, void* wanted);
-  Reservation(Reservation&& other) noexcept;
+  Reservation(Reservation&& other) noexcept { *this = std::move(other); }
   Reservation& operator=(Reservation&& other) noexcept;
   ~Reservation() override;
 
