@@ -28,23 +28,15 @@ EndPipe& end_pipe() {
   return pipe;
 }
 
-void lock_end_pipe() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
-  end_pipe().mutex.lock();
-}
-
-void unlock_end_pipe() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
-  end_pipe().mutex.unlock();
-}
-
-void close_end_pipe_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
-  end_pipe().read_end.reset();
-  end_pipe().write_end.reset();
-  end_pipe().mutex.unlock();
-}
-
 Status make_end_pipe(EndPipe& pipe) MEMSPAN_REQUIRES(pipe.mutex) {
-  static const int failure =
-      pthread_atfork(lock_end_pipe, unlock_end_pipe, close_end_pipe_in_child);
+  static const int failure = pthread_atfork(
+      []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) { end_pipe().mutex.lock(); },
+      []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) { end_pipe().mutex.unlock(); },
+      []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+        end_pipe().read_end.reset();
+        end_pipe().write_end.reset();
+        end_pipe().mutex.unlock();
+      });
   if (failure != 0) return Status::from_errno("pthread_atfork", failure);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return Status::from_errno("making a pipe");
