@@ -81,8 +81,7 @@ class Buffer {
       : bytes_(bytes == 0 ? nullptr : std::make_unique_for_overwrite<std::byte[]>(bytes)),
         size_(bytes) {}
   // Leaves the other one empty.
-  Buffer(Buffer&& other) noexcept
-      : bytes_(std::move(other.bytes_)), size_(std::exchange(other.size_, 0)) {}
+  Buffer(Buffer&& other) noexcept { *this = std::move(other); }
   Buffer& operator=(Buffer&& other) noexcept {
     bytes_ = std::move(other.bytes_);
     size_ = std::exchange(other.size_, 0);
