@@ -11,6 +11,12 @@
 // doorbells of node/wait.h instead, which put() rings at the cost of one load.
 #pragma once
 
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
 #include <cstdint>
 
 #include "core/interrupt.h"
@@ -18,16 +24,28 @@
 namespace memspan {
 
 // Sleeps while `word` is `seen`, at most `limit`. May wake early; works across processes.
-void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, Duration limit);
-void futex_wake_all(std::atomic<std::uint32_t>& word);
+inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, Duration limit) {
+  auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(limit).count();
+  timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT, seen, &time, nullptr, 0);
+}
+inline void futex_wake_all(std::atomic<std::uint32_t>& word) {
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr,
+          0);
+}
 
 // Makes fence_all_writers() reach this process. Call once per process, before it writes to peers.
-void allow_fences_from_peers();
+inline void allow_fences_from_peers() {
+  syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
+}
 // Before it returns, every running thread of every process that called allow_fences_from_peers()
 // passes a full memory fence. Afterwards each writer that looks sees our earlier store, or we see
 // the writer's. The sleeper pays microseconds and the writers pay nothing. If the kernel does not
 // support it, sleepers wake at their time limit instead.
-void fence_all_writers();
+inline void fence_all_writers() {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
 
 inline constexpr Duration kLongestSleep = std::chrono::milliseconds(500);
 

@@ -12,6 +12,8 @@
 //               member is stopped: each later piece that this member copies finds another number.
 #pragma once
 
+#include <fmt/format.h>
+
 #include "device/reservation.h"
 #include "node/event_count.h"
 
@@ -35,9 +37,15 @@ struct Admission {
 // Owns its mapping. Move-only; thread-safe.
 class MapperTable {
  public:
-  static Result<MapperTable> create(std::uint32_t ranks);
+  static Result<MapperTable> create(std::uint32_t ranks) {
+    MEMSPAN_PASS_ASSIGN(Pages pages, Pages::create(bytes_for(ranks), "memspan-mappers"));
+    return map(std::move(pages), ranks);
+  }
   // Opens another member's table, from duplicate(). kInvalidArgument if it is too small.
-  static Result<MapperTable> open(Fd descriptor, std::uint32_t ranks);
+  static Result<MapperTable> open(Fd descriptor, std::uint32_t ranks) {
+    MEMSPAN_PASS_ASSIGN(Pages pages, Pages::adopt(std::move(descriptor)));
+    return map(std::move(pages), ranks);
+  }
   Result<Fd> duplicate() const { return pages_.duplicate(); }
 
   // A thread that sees the word also sees everything this thread did before.
@@ -81,7 +89,14 @@ class MapperTable {
  private:
   MapperTable(Pages pages, Reservation range)
       : pages_(std::move(pages)), range_(std::move(range)) {}
-  static Result<MapperTable> map(Pages pages, std::uint32_t ranks);
+  static Result<MapperTable> map(Pages pages, std::uint32_t ranks) {
+    if (pages.bytes() < bytes_for(ranks))
+      return Status(Code::kInvalidArgument, fmt::format("a mapper table of {} bytes, {} are needed",
+                                                        pages.bytes(), bytes_for(ranks)));
+    MEMSPAN_PASS_ASSIGN(Reservation range, Reservation::make(pages.bytes(), nullptr));
+    MEMSPAN_PASS(range.map(0, pages, 0, pages.bytes()));
+    return MapperTable(std::move(pages), std::move(range));
+  }
   EventCount& changes() const { return *reinterpret_cast<EventCount*>(range_.base()); }
   struct Words {
     std::atomic<std::uint64_t> mapped_by;
