@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include "core/environment.h"
-#include "core/mutex.h"
 
 namespace memspan::cuda {
 namespace {
@@ -118,20 +117,6 @@ Result<Ordinal> wanted_device(const Functions& functions, int devices) {
   return static_cast<Ordinal>(number);
 }
 
-Result<Device> choose() {
-  MEMSPAN_TRY_ASSIGN(const Functions* functions, driver(), "choosing a CUDA device");
-  int devices = 0;
-  MEMSPAN_PASS(from_cuda("counting CUDA devices", functions->device_count(&devices)));
-  MEMSPAN_PASS_ASSIGN(const Ordinal number, wanted_device(*functions, devices));
-  Device device{functions, 0, nullptr};
-  MEMSPAN_PASS(from_cuda(fmt::format("finding CUDA device {}", number),
-                         functions->device_get(&device.ordinal, number)));
-  MEMSPAN_PASS(check_abilities(*functions, device.ordinal));
-  MEMSPAN_PASS(from_cuda(fmt::format("taking the context of CUDA device {}", number),
-                         functions->primary_context_retain(&device.context, device.ordinal)));
-  return device;
-}
-
 }  // namespace
 
 Result<const Functions*> driver() {
@@ -145,13 +130,17 @@ Status from_cuda(std::string_view what, ResultCode result) {
 }
 
 Result<Device> device() {
-  static Mutex mutex;
-  static std::optional<Device> chosen;
-  MutexLock lock(mutex);
-  if (chosen) return *chosen;
-  Result<Device> made = choose();
-  if (made.is_ok()) chosen = *made;
-  return made;
+  MEMSPAN_TRY_ASSIGN(const Functions* functions, driver(), "choosing a CUDA device");
+  int devices = 0;
+  MEMSPAN_PASS(from_cuda("counting CUDA devices", functions->device_count(&devices)));
+  MEMSPAN_PASS_ASSIGN(const Ordinal number, wanted_device(*functions, devices));
+  Device device{functions, 0, nullptr};
+  MEMSPAN_PASS(from_cuda(fmt::format("finding CUDA device {}", number),
+                         functions->device_get(&device.ordinal, number)));
+  MEMSPAN_PASS(check_abilities(*functions, device.ordinal));
+  MEMSPAN_PASS(from_cuda(fmt::format("taking the context of CUDA device {}", number),
+                         functions->primary_context_retain(&device.context, device.ordinal)));
+  return device;
 }
 
 Result<std::string> describe_devices() {

@@ -28,8 +28,8 @@ struct Device {
   ContextHandle context = nullptr;
 };
 
-// The device that memspan uses in this process: the one that MEMSPAN_DEVICE=cuda:N names, else
-// that of the calling thread's context, else device 0. The first successful call decides.
+// The device that memspan would use now: the one that MEMSPAN_DEVICE=cuda:N names, else that of the
+// calling thread's context, else device 0. open_device() keeps the first one for the process.
 // kInvalidArgument if the variable names no existing device. Thread-safe.
 Result<Device> device();
 
