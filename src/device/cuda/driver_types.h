@@ -74,16 +74,14 @@ struct Access {
   int flags = kReadWrite;
 };
 
-// The handle by which the driver shares memory that a program has allocated.
-struct IpcHandle {
+// Memory of a program as the driver names it to other processes: a handle of an allocation, or the
+// name of one pool allocation for a process that has imported the pool.
+struct SharedName {
   char bytes[64] = {};
 };
+using IpcHandle = SharedName;
+using PoolPointer = SharedName;
 inline constexpr unsigned kLazyPeerAccess = 1;
-
-// The name of one pool allocation, for a process that has imported the pool.
-struct PoolPointer {
-  unsigned char bytes[64] = {};
-};
 
 // Every function that memspan calls: name here, symbol in the driver, parameters.
 // clang-format off

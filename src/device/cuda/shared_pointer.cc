@@ -40,16 +40,14 @@ Result<Surroundings> surroundings_of(const Device& device, DevicePtr pointer, st
 
 // The text of memory that the driver names by 64 bytes: a whole allocation, of which the program's
 // memory may be a part.
-template <typename Name>
-std::string text_of(std::uint64_t offset, const Name& name) {
+std::string text_of(std::uint64_t offset, const SharedName& name) {
   ByteWriter writer;
   writer.u64(offset);
-  writer.text({reinterpret_cast<const char*>(name.bytes), sizeof name.bytes});
+  writer.text({name.bytes, sizeof name.bytes});
   return writer.take();
 }
 // False: it is something else.
-template <typename Name>
-bool read_text(std::string_view text, std::uint64_t& offset, Name& name) {
+bool read_text(std::string_view text, std::uint64_t& offset, SharedName& name) {
   ByteReader reader(text);
   offset = reader.u64();
   const std::string_view bytes = reader.text();
@@ -242,12 +240,9 @@ Result<SharedPointer> share_of_pool(const Device& device, DevicePtr pointer, std
 // A pool of another process. Destroyed once none of its memory is open.
 Result<std::shared_ptr<PoolObject>> import_pool(const Device& device, const Fd& descriptor) {
   PoolHandle pool = nullptr;
-  const auto number = static_cast<std::uintptr_t>(descriptor.get());
-  MEMSPAN_PASS(from_cuda("taking over a memory pool",
-                         device.functions->pool_import(
-                             &pool,
-                             reinterpret_cast<void*>(number),  // NOLINT: the driver's convention
-                             kFileDescriptor, 0)));
+  MEMSPAN_PASS(from_cuda(
+      "taking over a memory pool",
+      device.functions->pool_import(&pool, driver_handle(descriptor), kFileDescriptor, 0)));
   std::shared_ptr<PoolObject> made(pool, [device](PoolHandle handle) {
     const auto context = CurrentContext::of(device);
     if (context.is_ok()) device.functions->pool_destroy(handle);

@@ -176,12 +176,9 @@ Result<std::unique_ptr<DeviceMemory>> allocate(const Device& device, std::size_t
 Result<std::unique_ptr<DeviceMemory>> adopt(const Device& device, Fd descriptor) {
   MEMSPAN_PASS_ASSIGN(const CurrentContext context, CurrentContext::of(device));
   AllocationHandle handle = 0;
-  const auto number = static_cast<std::uintptr_t>(descriptor.get());
-  MEMSPAN_PASS(from_cuda("taking over memory of a CUDA device",
-                         device.functions->import_handle(
-                             &handle,
-                             reinterpret_cast<void*>(number),  // NOLINT: the driver's convention
-                             kFileDescriptor)));
+  MEMSPAN_PASS(from_cuda(
+      "taking over memory of a CUDA device",
+      device.functions->import_handle(&handle, driver_handle(descriptor), kFileDescriptor)));
   return std::unique_ptr<DeviceMemory>(new Allocation(device, handle, SIZE_MAX));
 }
 

@@ -19,6 +19,11 @@ Result<std::unique_ptr<DeviceRange>> reserve(const Device& device, std::size_t b
 Result<std::unique_ptr<DeviceRange>> reserve_at(const Device& device, std::size_t bytes,
                                                 void* wanted);
 
+// A descriptor as the driver takes it.
+inline void* driver_handle(const Fd& descriptor) {
+  const auto number = static_cast<std::uintptr_t>(descriptor.get());
+  return reinterpret_cast<void*>(number);  // NOLINT: the driver's convention
+}
 // A descriptor of memory for another process; `device` is current. Fails with the driver's error if
 // the memory was not made for that.
 Result<Fd> descriptor_of(const Device& device, AllocationHandle handle);
