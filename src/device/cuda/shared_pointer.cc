@@ -96,20 +96,6 @@ Result<OpenedPointer> open_allocation(const Device& device, const SharedPointer&
 //                  [------- shared range ---------)
 //   peer    the same allocations, mapped side by side into a range of its own
 
-// Holds the allocation that such a call mapped at the address.
-Result<std::shared_ptr<const AllocationHandle>> retain(const Device& device, DevicePtr pointer) {
-  auto handle = std::make_unique<AllocationHandle>();
-  MEMSPAN_PASS(from_cuda(
-      "finding an allocation",
-      device.functions->retain_handle(handle.get(),
-                                      reinterpret_cast<void*>(pointer))));  // NOLINT: an address
-  const auto release = [device](const AllocationHandle* held) {
-    device.functions->allocation_release(*held);
-    delete held;
-  };
-  return std::shared_ptr<const AllocationHandle>(handle.release(), release);
-}
-
 // If the driver does not report the handle types, making the descriptor shows if they suffice.
 Status check_shareable(const Device& device, DevicePtr base) {
   std::uint64_t kinds = 0;  // zeroed: the driver may write fewer bytes
@@ -137,7 +123,7 @@ Result<Fd> share_one(const Device& device, const Surroundings& mapping) {
                   fmt::format("the memory at {:#x} has {} bytes, allowed are multiples of {}",
                               mapping.base, mapping.bytes, kDeviceGranularity));
   MEMSPAN_PASS(check_shareable(device, mapping.base));
-  auto descriptor = descriptor_of(device, **allocation);
+  auto descriptor = (*allocation)->duplicate();
   if (descriptor.is_ok()) return descriptor;
   return Status(Code::kNotSupported,
                 fmt::format("the driver does not share the memory at {:#x} with other processes: "

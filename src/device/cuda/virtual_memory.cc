@@ -62,7 +62,13 @@ class Allocation final : public DeviceMemory, NotCopyable {
   std::size_t bytes() const override { return bytes_; }
   Result<Fd> duplicate() const override {
     MEMSPAN_PASS_ASSIGN(const CurrentContext context, CurrentContext::of(device_));
-    return descriptor_of(device_, handle_);
+    int descriptor = -1;
+    MEMSPAN_PASS(
+        from_cuda("making a descriptor of a CUDA device's memory",
+                  device_.functions->export_handle(&descriptor, handle_, kFileDescriptor, 0)));
+    // Otherwise a program that this process starts would hold the memory.
+    ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+    return Fd(descriptor);
   }
   AllocationHandle handle() const { return handle_; }
 
@@ -146,15 +152,6 @@ Status check_granularity(const Device& device) {
                                            device.ordinal, bytes, kDeviceGranularity)};
 }
 
-Result<Fd> descriptor_of(const Device& device, AllocationHandle handle) {
-  int descriptor = -1;
-  MEMSPAN_PASS(from_cuda("making a descriptor of a CUDA device's memory",
-                         device.functions->export_handle(&descriptor, handle, kFileDescriptor, 0)));
-  // Otherwise a program that this process starts would hold the memory.
-  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
-  return Fd(descriptor);
-}
-
 Result<std::unique_ptr<DeviceMemory>> allocate(const Device& device, std::size_t bytes) {
   MEMSPAN_PASS_ASSIGN(const CurrentContext context, CurrentContext::of(device));
   if (bytes > SIZE_MAX - kDeviceGranularity)
@@ -179,6 +176,14 @@ Result<std::unique_ptr<DeviceMemory>> adopt(const Device& device, Fd descriptor)
   MEMSPAN_PASS(from_cuda(
       "taking over memory of a CUDA device",
       device.functions->import_handle(&handle, driver_handle(descriptor), kFileDescriptor)));
+  return std::unique_ptr<DeviceMemory>(new Allocation(device, handle, SIZE_MAX));
+}
+
+Result<std::unique_ptr<DeviceMemory>> retain(const Device& device, DevicePtr pointer) {
+  AllocationHandle handle = 0;
+  void* const address = reinterpret_cast<void*>(pointer);  // NOLINT: an address
+  MEMSPAN_PASS(
+      from_cuda("finding an allocation", device.functions->retain_handle(&handle, address)));
   return std::unique_ptr<DeviceMemory>(new Allocation(device, handle, SIZE_MAX));
 }
 

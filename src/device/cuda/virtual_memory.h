@@ -14,6 +14,10 @@ Result<std::unique_ptr<DeviceMemory>> allocate(const Device& device, std::size_t
 // The size of memory of another process is SIZE_MAX: the driver does not report it.
 Result<std::unique_ptr<DeviceMemory>> adopt(const Device& device, Fd descriptor);
 
+// Holds the memory that is mapped at the address, of unknown size; `device` is current. Fails if it
+// was not mapped by these calls.
+Result<std::unique_ptr<DeviceMemory>> retain(const Device& device, DevicePtr pointer);
+
 // Addresses for such memory, at any free place or at `wanted`. map() takes the whole memory.
 Result<std::unique_ptr<DeviceRange>> reserve(const Device& device, std::size_t bytes);
 Result<std::unique_ptr<DeviceRange>> reserve_at(const Device& device, std::size_t bytes,
@@ -24,9 +28,6 @@ inline void* driver_handle(const Fd& descriptor) {
   const auto number = static_cast<std::uintptr_t>(descriptor.get());
   return reinterpret_cast<void*>(number);  // NOLINT: the driver's convention
 }
-// A descriptor of memory for another process; `device` is current. Fails with the driver's error if
-// the memory was not made for that.
-Result<Fd> descriptor_of(const Device& device, AllocationHandle handle);
 
 // kNotSupported if the device's pages do not fit windows at multiples of kDeviceGranularity.
 Status check_granularity(const Device& device);
