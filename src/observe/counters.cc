@@ -174,13 +174,9 @@ std::string_view name_of(MemberKind kind) {
 }
 
 void ThreadCounters::begin_wait(const char* call, std::uint64_t since_ns) {
-  char text[sizeof what] = {};
-  std::copy_n(call, std::min(strlen(call), sizeof text - 1), text);
-  for (std::size_t i = 0; i < std::size(what); ++i) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, text + i * sizeof word, sizeof word);
-    what[i].store(word, std::memory_order_relaxed);
-  }
+  std::array<std::uint64_t, sizeof what / sizeof(std::uint64_t)> words{};
+  std::memcpy(words.data(), call, std::min(strlen(call), sizeof words - 1));
+  for (std::size_t i = 0; i < words.size(); ++i) what[i].store(words[i], std::memory_order_relaxed);
   awaited.store(kNobodyNamed, std::memory_order_relaxed);
   waiting_since.store(since_ns, std::memory_order_release);  // pairs with readers' acquire
 }
