@@ -84,6 +84,12 @@ Result<Reservation> Reservation::make(std::size_t bytes, void* wanted) {
   return Reservation(static_cast<std::byte*>(base), bytes);
 }
 
+Result<Reservation> Reservation::of(const Pages& pages) {
+  MEMSPAN_PASS_ASSIGN(Reservation made, make(pages.bytes(), nullptr));
+  MEMSPAN_PASS(made.map(0, pages, 0, pages.bytes()));
+  return made;
+}
+
 Reservation& Reservation::operator=(Reservation&& other) noexcept {
   std::swap(base_, other.base_);
   std::swap(bytes_, other.bytes_);

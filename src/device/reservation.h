@@ -29,6 +29,8 @@ class Reservation final : public DeviceRange {
   // MiB or more then begins at a multiple of 2 MiB, so that huge pages can be mapped. `wanted` may
   // be null. Costs no memory.
   static Result<Reservation> make(std::size_t bytes, void* wanted);
+  // Reserves addresses anywhere and maps all of `pages` there.
+  static Result<Reservation> of(const Pages& pages);
   // Reserves `bytes` at `wanted` and nowhere else: kUnavailable names the mapping in that place.
   static Result<Reservation> make_at(std::size_t bytes, void* wanted);
   Reservation(Reservation&& other) noexcept { *this = std::move(other); }

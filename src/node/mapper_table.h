@@ -93,8 +93,7 @@ class MapperTable {
     if (pages.bytes() < bytes_for(ranks))
       return Status(Code::kInvalidArgument, fmt::format("a mapper table of {} bytes, {} are needed",
                                                         pages.bytes(), bytes_for(ranks)));
-    MEMSPAN_PASS_ASSIGN(Reservation range, Reservation::make(pages.bytes(), nullptr));
-    MEMSPAN_PASS(range.map(0, pages, 0, pages.bytes()));
+    MEMSPAN_PASS_ASSIGN(Reservation range, Reservation::of(pages));
     return MapperTable(std::move(pages), std::move(range));
   }
   EventCount& changes() const { return *reinterpret_cast<EventCount*>(range_.base()); }

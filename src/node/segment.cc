@@ -37,9 +37,7 @@ Result<NodeSegment> NodeSegment::create(int peers, std::uint64_t heap_stride, bo
         fmt::format("a host can run 1 to {} processes of a job, not {}", kMostPeers, peers));
   std::size_t bytes = kPeersAt + static_cast<std::size_t>(peers) * sizeof(PeerSlot);
   MEMSPAN_TRY_ASSIGN(Pages pages, Pages::create(bytes, "memspan-node"), "making the node segment");
-  MEMSPAN_TRY_ASSIGN(Reservation where, Reservation::make(pages.bytes(), nullptr),
-                     "making the node segment");
-  MEMSPAN_TRY(where.map(0, pages, 0, pages.bytes()), "making the node segment");
+  MEMSPAN_TRY_ASSIGN(Reservation where, Reservation::of(pages), "making the node segment");
   NodeSegment segment(std::move(pages), std::move(where));
   NodeHeader& header = segment.header();
   header.magic = kMagic;
@@ -55,9 +53,7 @@ Result<NodeSegment> NodeSegment::attach(Fd descriptor) {
   MEMSPAN_TRY_ASSIGN(Pages pages, Pages::adopt(std::move(descriptor)),
                      "attaching to the node segment");
   if (pages.bytes() < kPeersAt) return not_a_segment("it is too small");
-  MEMSPAN_TRY_ASSIGN(Reservation where, Reservation::make(pages.bytes(), nullptr),
-                     "attaching to the node segment");
-  MEMSPAN_TRY(where.map(0, pages, 0, pages.bytes()), "attaching to the node segment");
+  MEMSPAN_TRY_ASSIGN(Reservation where, Reservation::of(pages), "attaching to the node segment");
   NodeSegment segment(std::move(pages), std::move(where));
   const NodeHeader& header = segment.header();
   if (header.magic != kMagic) return not_a_segment("the magic number is wrong");

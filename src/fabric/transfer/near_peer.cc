@@ -235,8 +235,7 @@ class NearPeer final : public Peer {
     MEMSPAN_PASS_ASSIGN(FetchedDescriptors answer, fetch_published(name, deadline));
     if (answer.descriptors.size() != 1) return Status(Code::kInternal, "no memory came");
     MEMSPAN_PASS_ASSIGN(Pages pages, Pages::adopt(std::move(answer.descriptors[0])));
-    MEMSPAN_PASS_ASSIGN(Reservation made, Reservation::make(pages.bytes(), nullptr));
-    MEMSPAN_PASS(made.map(0, pages, 0, pages.bytes()));
+    MEMSPAN_PASS_ASSIGN(Reservation made, Reservation::of(pages));
     const auto held = std::make_shared<Reservation>(std::move(made));
     return OpenedPointer{std::shared_ptr<std::byte>(held, held->base()), held->bytes()};
   }

@@ -58,9 +58,7 @@ Result<std::pair<std::shared_ptr<std::byte>, Fd>> make_memory(std::size_t bytes)
   if (bytes > SIZE_MAX - page_size())
     return Status(Code::kOutOfMemory, fmt::format("{} bytes are more than any machine has", bytes));
   MEMSPAN_TRY_ASSIGN(Pages pages, Pages::create(bytes, "memspan-trans"), "making memory");
-  MEMSPAN_TRY_ASSIGN(Reservation place, Reservation::make(pages.bytes(), nullptr),
-                     "mapping memory");
-  MEMSPAN_TRY(place.map(0, pages, 0, pages.bytes()), "mapping memory");
+  MEMSPAN_TRY_ASSIGN(Reservation place, Reservation::of(pages), "mapping memory");
   MEMSPAN_PASS(
       commit_within_budget({pages, 0, place.base(), pages.bytes()}, "memory of an endpoint"));
   MEMSPAN_TRY_ASSIGN(Fd descriptor, pages.duplicate(), "making memory");

@@ -36,8 +36,7 @@ Status check_contributions(const std::vector<Contribution>& all) {
 
 // All of it, anywhere.
 Result<Reservation> map_whole(const Pages& pages) {
-  MEMSPAN_PASS_ASSIGN(Reservation range, Reservation::make(pages.bytes(), nullptr));
-  MEMSPAN_PASS(range.map(0, pages, 0, pages.bytes()));
+  MEMSPAN_PASS_ASSIGN(Reservation range, Reservation::of(pages));
   MEMSPAN_PASS(check_copy_setting());
   advise_huge(range.base(), range.bytes());
   return range;
