@@ -87,13 +87,6 @@ std::string printable(const char* text, std::size_t room) {
   return result;
 }
 
-std::uint64_t CountersSeen::waited_so_far_ns() const {
-  std::uint64_t all = waited_ns;
-  if (counts_calls)
-    for (const WaitSeen& wait : waiting) all += wait.nanoseconds;
-  return all;
-}
-
 CountersSeen read_counters(const CountersRegion& region, std::uint64_t now_ns) {
   CountersSeen seen;
   seen.process = region.header.process;

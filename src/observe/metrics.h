@@ -46,10 +46,6 @@ struct CountersSeen {
   std::uint32_t threads = 0;    // live ones that have counted or waited
   std::uint32_t uncounted_threads = 0;
   std::vector<WaitSeen> waiting;  // the longest first
-
-  // Includes unfinished waits if calls are counted. A wait that ends during the read may be counted
-  // twice or not at all.
-  std::uint64_t waited_so_far_ns() const;
 };
 
 // `now_ns` is CLOCK_MONOTONIC's.

@@ -213,7 +213,7 @@ json::Value json_of_row(const Row& row) {
     const CountersSeen& seen = row.counters;
     value.set("counted", seen.counts_calls).set("calls", json_of_calls(seen));
     value.set("waits", seen.waits);
-    value.set("waited_seconds", rounded(static_cast<double>(seen.waited_so_far_ns()) * 1e-9, 6));
+    value.set("waited_seconds", rounded(waited_seconds(seen), 6));
     value.set("threads", seen.threads).set("uncounted_threads", seen.uncounted_threads);
     value.set("waiting", json_of_all(seen.waiting, json_of_wait));
   }

@@ -42,7 +42,7 @@ Amounts totals_of(const CountersSeen& seen) {
     sum.calls += static_cast<double>(count.calls);
     sum.bytes += static_cast<double>(count.bytes);
   }
-  sum.waits = static_cast<double>(seen.waited_so_far_ns()) * 1e-9;
+  sum.waits = waited_seconds(seen);
   return sum;
 }
 
@@ -108,6 +108,13 @@ Status why_nothing(const std::string& only) {
 }
 
 }  // namespace
+
+double waited_seconds(const CountersSeen& seen) {
+  std::uint64_t all = seen.waited_ns;
+  if (seen.counts_calls)
+    for (const WaitSeen& wait : seen.waiting) all += wait.nanoseconds;
+  return static_cast<double>(all) * 1e-9;
+}
 
 std::string name_of(const Row& row) {
   if (row.member.kind == MemberKind::kEndpoint) return "-";

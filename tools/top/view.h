@@ -27,6 +27,10 @@ struct Amounts {
   double waits = 0;  // seconds of all threads; as a rate more than 1 where several wait
 };
 
+// The time in waits. Includes unfinished waits if calls are counted. A wait that ended during the
+// read may be counted twice or not at all.
+double waited_seconds(const CountersSeen& seen);
+
 struct Row {
   MemberSeen member;
   std::int32_t process = 0;  // 0: none of this host is seen with this rank
