@@ -121,17 +121,6 @@ std::vector<std::string> fallback_folders() {
   return folders;
 }
 
-Result<std::string> make_fallback_folder(const Status& why) {
-  const std::vector<std::string> known = fallback_folders();
-  if (!known.empty()) return known.front();
-  std::string path = temporary_folder() + ".XXXXXX";
-  if (::mkdtemp(path.data()) != nullptr) return path;
-  return Status(Code::kInvalidArgument,
-                fmt::format("{}; and {}; XDG_RUNTIME_DIR may name a folder that only this user may "
-                            "enter",
-                            why.message(), Status::from_errno("making " + path).message()));
-}
-
 }  // namespace
 
 Result<std::string> read_private_file(std::string_view what, const std::string& path,
@@ -190,9 +179,16 @@ Result<std::string> private_runtime_directory() {
     return given.front();
   }
   std::string path = temporary_folder();
-  if (Status status = make_private_folder(path); !status.is_ok())
-    return make_fallback_folder(status);
-  return path;
+  const Status why = make_private_folder(path);
+  if (why.is_ok()) return path;
+  if (const std::vector<std::string> known = fallback_folders(); !known.empty())
+    return known.front();
+  path += ".XXXXXX";
+  if (::mkdtemp(path.data()) != nullptr) return path;
+  return Status(Code::kInvalidArgument,
+                fmt::format("{}; and {}; XDG_RUNTIME_DIR may name a folder that only this user may "
+                            "enter",
+                            why.message(), Status::from_errno("making " + path).message()));
 }
 
 std::vector<std::string> private_runtime_directories() {
