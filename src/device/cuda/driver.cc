@@ -48,7 +48,7 @@ MEMSPAN_REMEDY(kNoCudaDriver, "no-cuda-driver",
                "MEMSPAN_DEVICE=cuda needs the CUDA driver (libcuda.so.1) and a GPU.",
                "Make `nvidia-smi` list a GPU (docker run --gpus all), or unset MEMSPAN_DEVICE.");
 
-Result<Functions> load() {
+Result<const Functions*> load() {
   void* const library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     return Status(Code::kNotSupported,
@@ -71,12 +71,7 @@ Result<Functions> load() {
   if (devices == 0)
     return Status(Code::kUnavailable,
                   std::string("the CUDA driver finds no device") + kNoCudaDriver);
-  return functions;
-}
-
-const Result<Functions>& loaded() {
-  static const auto& functions = *new Result<Functions>(load());
-  return functions;
+  return new Functions(functions);
 }
 
 // The device of the caller's context; nullopt without a context.
@@ -90,18 +85,15 @@ std::optional<Ordinal> current_device(const Functions& functions) {
 }
 
 Status check_abilities(const Functions& functions, Ordinal ordinal) {
-  struct Ability {
-    DeviceAttribute attribute;
-    const char* what;
-  };
-  for (const Ability& ability : {Ability{kHasUnifiedAddresses, "a unified address space"},
-                                 Ability{kHasVirtualMemory, "virtual memory management"},
-                                 Ability{kExportsDescriptors, "memory that descriptors share"}}) {
+  for (const auto& [attribute, what] :
+       {std::pair{kHasUnifiedAddresses, "a unified address space"},
+        std::pair{kHasVirtualMemory, "virtual memory management"},
+        std::pair{kExportsDescriptors, "memory that descriptors share"}}) {
     int has = 0;
     MEMSPAN_PASS(failure(functions, fmt::format("asking CUDA device {} for its abilities", ordinal),
-                         functions.device_attribute(&has, ability.attribute, ordinal)));
+                         functions.device_attribute(&has, attribute, ordinal)));
     if (has == 0)
-      return {Code::kNotSupported, fmt::format("CUDA device {} has no {}", ordinal, ability.what)};
+      return {Code::kNotSupported, fmt::format("CUDA device {} has no {}", ordinal, what)};
   }
   return Status::ok();
 }
@@ -120,13 +112,12 @@ Result<Ordinal> wanted_device(const Functions& functions, int devices) {
 }  // namespace
 
 Result<const Functions*> driver() {
-  const Result<Functions>& functions = loaded();
-  if (!functions.is_ok()) return functions.status();
-  return &functions.value();
+  static const auto& functions = *new Result<const Functions*>(load());
+  return functions;
 }
 
 Status from_cuda(std::string_view what, ResultCode result) {
-  return failure(loaded().value(), what, result);
+  return failure(*driver().value(), what, result);
 }
 
 Result<Device> device() {
