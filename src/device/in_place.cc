@@ -37,8 +37,7 @@ Status not_supported(const char* why) {
 // The features that the kernel supports. To enable them, another descriptor is needed.
 Result<std::uint64_t> known_features() {
   const Fd faults = open_faults();
-  uffdio_api api = {};
-  api.api = UFFD_API;
+  uffdio_api api{.api = UFFD_API, .features = 0, .ioctls = 0};
   if (faults.is_valid() && ioctl(faults.get(), UFFDIO_API, &api) == 0) return api.features;
   if (errno == ENOSYS) return not_supported("this kernel has no userfaultfd");
   if (errno == EPERM)
@@ -54,10 +53,7 @@ __attribute__((no_sanitize("address", "thread"))) void read_pages(const std::byt
 }
 
 uffdio_range range_of(const std::byte* base, std::size_t bytes) {
-  uffdio_range range = {};
-  range.start = reinterpret_cast<std::uintptr_t>(base);
-  range.len = bytes;
-  return range;
+  return {.start = reinterpret_cast<std::uintptr_t>(base), .len = bytes};
 }
 
 // Calls the kernel directly, because a sanitizer would check the bytes.
@@ -111,9 +107,7 @@ Result<WriteHold> WriteHold::make() {
   if ((known & kShared) == 0)
     return not_supported("this kernel's userfaultfd does not protect shared memory (Linux 5.19)");
   Fd faults = open_faults();
-  uffdio_api api = {};
-  api.api = UFFD_API;
-  api.features = known & (kShared | kUnpopulated);
+  uffdio_api api{.api = UFFD_API, .features = known & (kShared | kUnpopulated), .ioctls = 0};
   if (!faults.is_valid() || ioctl(faults.get(), UFFDIO_API, &api) != 0)
     return not_supported(std::strerror(errno));
   return WriteHold(std::move(faults), (known & kUnpopulated) == 0);
@@ -121,13 +115,10 @@ Result<WriteHold> WriteHold::make() {
 
 int WriteHold::hold(std::byte* base, std::size_t bytes) const {
   if (needs_pages_) read_pages(base, bytes);
-  uffdio_register registered = {};
-  registered.range = range_of(base, bytes);
-  registered.mode = UFFDIO_REGISTER_MODE_WP;
+  uffdio_register registered{
+      .range = range_of(base, bytes), .mode = UFFDIO_REGISTER_MODE_WP, .ioctls = 0};
   if (control(faults_, UFFDIO_REGISTER, &registered) != 0) return errno;
-  uffdio_writeprotect protect = {};
-  protect.range = registered.range;
-  protect.mode = UFFDIO_WRITEPROTECT_MODE_WP;
+  uffdio_writeprotect protect{.range = registered.range, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
   if (control(faults_, UFFDIO_WRITEPROTECT, &protect) == 0) return 0;
   const int error = errno;
   let_go(base, bytes);

@@ -13,9 +13,7 @@ namespace memspan::cuda {
 namespace {
 
 AllocationProperties properties_of(const Device& device) {
-  AllocationProperties properties;
-  properties.where = {kOnDevice, device.ordinal};
-  return properties;
+  return {.where = {kOnDevice, device.ordinal}};
 }
 
 Status allow_access(const Device& device, DevicePtr at, std::size_t bytes) {
