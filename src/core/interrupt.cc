@@ -26,11 +26,9 @@ bool is_due() {
 }  // namespace
 
 InterruptHandler set_thread_interrupt_handler(InterruptHandler handler) {
-  ThreadState fresh = state;
-  fresh.handler = handler;
-  fresh.called = {};
-  fresh.is_interrupted = false;
-  return std::exchange(state, fresh).handler;
+  state.called = {};
+  state.is_interrupted = false;
+  return std::exchange(state.handler, handler);
 }
 
 bool is_interruptible() {
