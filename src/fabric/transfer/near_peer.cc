@@ -8,6 +8,7 @@
 #include "fabric/transfer/copy_engine.h"
 #include "fabric/transfer/notification_queue.h"
 #include "fabric/transfer/registered_memory.h"
+#include "fabric/transfer/registration_view.h"
 #include "node/process_watch.h"
 
 namespace memspan::transfer {

@@ -12,15 +12,16 @@
 // belong together, and a change counts once the version includes it. The pages are sparse.
 #pragma once
 
-#include <algorithm>
+#include <fmt/format.h>
+#include <sys/mman.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "core/clock.h"
+#include "core/interrupt.h"
 #include "core/pages.h"
 #include "core/status.h"
 #include "device/reservation.h"
@@ -92,9 +93,30 @@ static_assert(offsetof(Table, changes) == kPart && offsetof(Table, slots) == 2 *
 // everything that they read. Move-only value.
 class RegistrationPages {
  public:
-  static Result<RegistrationPages> create();
+  static Result<RegistrationPages> create() {
+    constexpr const char* kDoing = "making a registration table";
+    MEMSPAN_TRY_ASSIGN(Pages pages,
+                       Pages::create(table_layout::kBytes, "memspan-registration table"), kDoing);
+    MEMSPAN_PASS_ASSIGN(RegistrationPages made, map(std::move(pages), kDoing));
+    made.table().header.state.store(table_layout::kOpen, std::memory_order_relaxed);
+    made.table().header.format.store(table_layout::kFormat, std::memory_order_release);
+    return made;
+  }
   // A peer's. kInvalidArgument when it is not what create() makes.
-  static Result<RegistrationPages> open(Fd descriptor);
+  static Result<RegistrationPages> open(Fd descriptor) {
+    constexpr const char* kDoing = "opening a registration table";
+    MEMSPAN_TRY_ASSIGN(Pages pages, Pages::adopt(std::move(descriptor)), kDoing);
+    if (pages.bytes() < table_layout::kBytes)
+      return Status(Code::kInvalidArgument,
+                    fmt::format("a registration table of {} bytes instead of {}", pages.bytes(),
+                                table_layout::kBytes));
+    MEMSPAN_PASS_ASSIGN(RegistrationPages opened, map(std::move(pages), kDoing));
+    if (mprotect(opened.place_.base(), table_layout::kCountersAt, PROT_READ) != 0)
+      return Status::from_errno("protecting a registration table");
+    if (opened.header().format.load(std::memory_order_acquire) != table_layout::kFormat)
+      return Status(Code::kInvalidArgument, "a registration table of another format");
+    return opened;
+  }
 
   const table_layout::Header& header() const { return table().header; }
   const table_layout::Change& change(std::uint64_t number) const {
@@ -107,7 +129,11 @@ class RegistrationPages {
 
  private:
   friend class RegistrationTable;
-  static Result<RegistrationPages> map(Pages pages, const char* doing);
+  static Result<RegistrationPages> map(Pages pages, const char* doing) {
+    MEMSPAN_TRY_ASSIGN(Reservation place, Reservation::make(table_layout::kBytes, nullptr), doing);
+    MEMSPAN_TRY(place.map(0, pages, 0, table_layout::kBytes), doing);
+    return RegistrationPages(std::move(pages), std::move(place));
+  }
   RegistrationPages(Pages pages, Reservation place)
       : pages_(std::move(pages)), place_(std::move(place)) {}
   table_layout::Table& table() const {
@@ -125,13 +151,44 @@ class RegistrationTable {
   const RegistrationPages& pages() const { return pages_; }
   std::size_t room() const { return table_layout::kSlots - used_ + free_.size(); }
   // Returns the slot; `room()` is not 0.
-  std::uint32_t add(const Range& range);
-  void remove(std::uint32_t slot);
+  std::uint32_t add(const Range& range) {
+    MEMSPAN_CHECK(room() > 0);
+    std::uint32_t index = 0;
+    if (free_.empty()) {
+      index = used_++;
+      pages_.table().header.slots_used.store(used_, std::memory_order_release);
+    } else {
+      index = free_.back();
+      free_.pop_back();
+    }
+    // Release, each: a reader that sees one of these sees the earlier stamp of 0, or a later one,
+    // when it looks again (RegistrationView::read).
+    table_layout::Slot& slot = pages_.table().slots[index];
+    slot.base.store(range.base, std::memory_order_release);
+    slot.bytes.store(range.bytes, std::memory_order_release);
+    slot.tag.store(std::uint64_t{range.allocation} << 32 | range.group, std::memory_order_release);
+    slot.stamp.store(++last_stamp_, std::memory_order_release);
+    note_change(index);
+    return index;
+  }
+  void remove(std::uint32_t slot) {
+    MEMSPAN_CHECK(slot < used_);
+    pages_.table().slots[slot].stamp.store(0, std::memory_order_release);
+    note_change(slot);
+    free_.push_back(slot);
+  }
   // Peers find it ended from now on.
-  void close();
+  void close() {
+    pages_.table().header.state.store(table_layout::kClosed, std::memory_order_release);
+  }
 
  private:
-  void note_change(std::uint32_t slot);
+  void note_change(std::uint32_t slot) {
+    auto& version = pages_.table().header.version;
+    const std::uint64_t number = version.load(std::memory_order_relaxed);
+    pages_.table().changes[number % table_layout::kChanges].store(slot, std::memory_order_release);
+    version.store(number + 1, std::memory_order_release);
+  }
 
   RegistrationPages pages_;
   std::vector<std::uint32_t> free_;
@@ -142,7 +199,11 @@ class RegistrationTable {
 // ---- counters: the words that peers add to
 
 // kInvalidArgument when there is no such counter.
-Status check_counter(std::uint32_t counter);
+inline Status check_counter(std::uint32_t counter) {
+  if (counter < table_layout::kCounters) return Status::ok();
+  return {Code::kInvalidArgument, fmt::format("invalid counter, which is {}: allowed are 0 to {}",
+                                              counter, table_layout::kCounters - 1)};
+}
 
 // A process that sees the sum sees all earlier moves. For any process that has the table.
 inline void add_to_counter(table_layout::Counters& counters, std::uint32_t counter,
@@ -155,75 +216,18 @@ inline std::uint64_t read_counter(const table_layout::Counters& counters, std::u
 }
 // Waits until the counter is `value` or more. kTimeout reports the counter. kUnavailable: a thread
 // set `is_over` and notified `added`.
-Status wait_for_counter(table_layout::Counters& counters, std::uint32_t counter,
-                        std::uint64_t value, const std::atomic<bool>& is_over, Deadline deadline);
-
-// A peer's registration table as this process has read it. The registrations are sorted, so that a
-// few comparisons find a piece. The contents of the table are not trusted, only bounded.
-//
-//   base   [ 100, 200, 250 ]     where each range begins, in order
-//   reach  [ 150, 400, 400 ]     the furthest end of all ranges up to here
-//
-// A piece is in one range exactly when the furthest end of those that begin before it is at or
-// after its own. Registered allocations never overlap and are kept apart. The pages
-// outlive it. One thread at a time.
-class RegistrationView {
- public:
-  explicit RegistrationView(const RegistrationPages& pages) : pages_(pages) {}
-
-  // Reads what has changed; nearly free when nothing has. True when registered allocations came or
-  // went.
-  bool refresh();
-
-  // Whether [address, address + bytes) is in one registration, or in joined ones.
-  bool covers(std::uint64_t address, std::uint64_t bytes);
-  // The extent around it: a range, or all joined ones that touch. Empty: it is not registered.
-  struct Extent {
-    std::uint64_t base = 0;
-    std::uint64_t end = 0;
-    bool is_joined = false;  // of several ranges
-  };
-  std::optional<Extent> extent_of(std::uint64_t address, std::uint64_t bytes);
-  // The registered allocation that contains all of it; null if none does.
-  const Range* allocation_of(std::uint64_t address, std::uint64_t bytes);
-  bool has_allocations() const { return !allocations_.empty(); }
-  bool has_allocation(std::uint32_t number) const {
-    return std::ranges::find(allocations_, number, &Range::allocation) != allocations_.end();
-  }
-  // The nearest registrations around an address, for messages.
-  std::string describe(std::uint64_t address) const;
-
- private:
-  struct Known {  // of a slot
-    std::uint64_t stamp = 0;
-    Range range;
-  };
-  struct Entry {  // of a range; `reach`: the furthest end of all up to it
-    std::uint64_t base = 0;
-    std::uint64_t reach = 0;
-    std::uint32_t slot = 0;
-  };
-
-  Known read(std::uint32_t slot) const;
-  const Range& range_of(const Entry& entry) const { return known_[entry.slot].range; }
-  void read_all();
-  void take(std::uint32_t slot);
-  void insert(std::uint32_t slot, const Range& range);
-  void erase(std::uint32_t slot, const Range& range);
-  void extend_reach(std::size_t from);
-  bool joined_covers(std::uint64_t address, std::uint64_t end, std::size_t before);
-
-  const RegistrationPages& pages_;
-  std::uint64_t seen_ = 0;  // changes
-  bool has_read_ = false;
-  bool allocations_changed_ = false;
-  std::vector<Known> known_;        // by slot
-  std::vector<Entry> entries_;      // by base
-  std::vector<Range> allocations_;  // by base
-  std::size_t joined_count_ = 0;    // ranges that have a group
-  std::size_t hint_ = 0;
-  std::size_t allocation_hint_ = 0;
-  Extent joined_;  // covered by joined ranges
-};
+inline Status wait_for_counter(table_layout::Counters& counters, std::uint32_t counter,
+                               std::uint64_t value, const std::atomic<bool>& is_over,
+                               Deadline deadline) {
+  const auto& word = counters.values[counter];
+  std::uint64_t seen = 0;
+  const bool is_ended = await_event(counters.added, deadline, [&] {
+    seen = word.load(std::memory_order_seq_cst);
+    return seen >= value || is_over.load(std::memory_order_seq_cst);
+  });
+  if (seen >= value) return Status::ok();
+  if (is_ended) return {Code::kUnavailable, "the endpoint is being destroyed"};
+  return end_of_wait(fmt::format("timeout: counter {} is {} and not yet {}", counter, seen, value));
+}
 
 }  // namespace memspan::transfer

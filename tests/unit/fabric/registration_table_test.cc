@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-#include "fabric/transfer/registrations.h"
+#include "fabric/transfer/registered_memory.h"
 
 namespace memspan::transfer {
 namespace {
