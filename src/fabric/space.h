@@ -4,16 +4,19 @@
 //
 //   base | part of rank 0 | part of rank 1 | ...    parts begin `bytes` apart, whatever that is
 //
-// space_memory.h describes the memory and its maker. Creating a space takes three barriers: all
-// have exchanged options and identities; all have the addresses, and the memory can be mapped; all
-// have committed their parts. A failure in one process fails all, for the same reason.
+// Creating a space takes three barriers: all have exchanged options and identities; all have the
+// addresses, and the memory can be mapped; all have committed their parts. A failure in one process
+// fails all, for the same reason.
 #pragma once
 
 #include <cstddef>
 #include <deque>
 #include <set>
 #include <span>
+#include <system_error>
+#include <thread>
 
+#include "core/environment.h"
 #include "fabric/member.h"
 #include "store/recipes/all_gather.h"
 #include "store/recipes/store_group.h"
@@ -34,11 +37,38 @@ class ExitNotice {
   ExitNotice(std::shared_ptr<Member> member, std::string key)
       : member_(std::move(member)), key_(std::move(key)) {}
   // A call that has begun continues.
-  ~ExitNotice();
+  ~ExitNotice() {
+    MutexLock lock(mutex_);
+    if (watch_)
+      member_->tell_end([&, watch = *watch_](const Deadline& deadline) {
+        return member_->store().unwatch(watch, deadline);
+      });
+  }
 
   // Makes the call on a thread of its own, at once if a status was announced before. The call may
   // do anything, even destroy this object. kUnavailable: this process listens already.
-  Status listen(Call call, Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  Status listen(Call call, Deadline deadline) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (watch_) return {Code::kUnavailable, "this process listens for the exit already"};
+    // Once, by the watch, which may outlive a failed call, or here.
+    const auto hear = [call = std::move(call), was_called = std::make_shared<std::atomic<bool>>()](
+                          const std::string& text) {
+      const auto status = parse_integer("the exit's status", text, INT32_MIN, INT32_MAX);
+      if (!status.is_ok() || was_called->exchange(true, std::memory_order_relaxed)) return;
+      try {
+        std::thread([call, code = static_cast<int>(*status)] { call(code); }).detach();
+      } catch (const std::system_error&) {  // no thread can be had
+        call(static_cast<int>(*status));
+      }
+    };
+    const auto on_change = [hear](const StoreChange& change) {
+      if (change.event == StoreEvent::kSet) hear(change.value);
+    };
+    MEMSPAN_TRY_ASSIGN(watch_, member_->store().watch(key_, on_change, deadline),
+                       "listening for the exit");
+    if (auto before = member_->store().get_now(key_, deadline); before.is_ok()) hear(*before);
+    return Status::ok();
+  }
   // Ok also if another process announced first.
   // The key is under the announcer's lease, so that nothing is left at the store.
   Status announce(int status, Deadline deadline) {
@@ -62,12 +92,51 @@ class SharedNumbers {
   SharedNumbers(std::shared_ptr<Member> member, std::string prefix)
       : member_(std::move(member)), prefix_(std::move(prefix)) {}
   // Gives back what this process has.
-  ~SharedNumbers();
+  ~SharedNumbers() {
+    MutexLock lock(mutex_);
+    for (std::uint32_t number : mine_)
+      member_->tell_end([&](const Deadline& deadline) {
+        return member_->store().remove(key_of(number), deadline).status();
+      });
+  }
 
   // The lowest free number; kUnavailable if none below `limit` is free.
-  Result<std::uint32_t> take(std::uint32_t limit, Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  Result<std::uint32_t> take(std::uint32_t limit, Deadline deadline) MEMSPAN_EXCLUDES(mutex_) {
+    KeyValueStore& store = member_->store();
+    while (!deadline.has_passed()) {
+      MEMSPAN_TRY_ASSIGN(auto keys, store.list(prefix_, deadline), "looking for a free number");
+      std::set<std::string> taken;
+      for (auto& [key, value] : keys) taken.insert(std::move(key));
+      std::uint32_t number = 0;
+      while (number < limit && taken.contains(key_of(number))) ++number;
+      if (number == limit)
+        return Status(Code::kUnavailable, fmt::format("all {} numbers are taken", limit));
+      // A mark of this attempt only.
+      const std::string mark = fmt::format("{}.{}", store.lease(), ++attempts_);
+      MEMSPAN_TRY_ASSIGN(
+          std::string now,
+          store.compare_and_swap(key_of(number), "", mark, deadline, KeyLife::kLease),
+          "taking a number");
+      if (now != mark) continue;  // another process was faster, so one made progress
+      MutexLock lock(mutex_);
+      mine_.insert(number);
+      return number;
+    }
+    return Status(Code::kTimeout, "timeout: others were faster at every number that was free");
+  }
   // kNotFound when this process does not have it.
-  Status give_back(std::uint32_t number, Deadline deadline) MEMSPAN_EXCLUDES(mutex_);
+  Status give_back(std::uint32_t number, Deadline deadline) MEMSPAN_EXCLUDES(mutex_) {
+    {
+      MutexLock lock(mutex_);
+      if (mine_.erase(number) == 0)
+        return {Code::kNotFound, fmt::format("this process does not have the number {}", number)};
+    }
+    auto removed = member_->store().remove(key_of(number), deadline);
+    if (removed.is_ok()) return Status::ok();
+    MutexLock lock(mutex_);
+    mine_.insert(number);
+    return removed.status().annotate("giving a number back");
+  }
 
  private:
   std::string key_of(std::uint32_t number) const { return prefix_ + std::to_string(number); }
