@@ -108,11 +108,7 @@ class Member {
   // The first candidate (best first) that leads to a member. kUnreachable names both processes.
   Result<std::string_view> choose_transport(
       const MemberIdentity& other, std::initializer_list<std::string_view> candidates) const {
-    const Pair pair{.from = identity().name(),
-                    .to = other.name(),
-                    .same_node = is_near(other),
-                    .no_process_access = {},
-                    .no_message_address = {}};
+    const Pair pair{.from = identity().name(), .to = other.name(), .same_node = is_near(other)};
     MEMSPAN_PASS_ASSIGN(auto choice,
                         allowed_.choose(pair, {candidates.begin(), candidates.size()}));
     return choice.name;

@@ -14,24 +14,12 @@ MEMSPAN_REMEDY(kNoTransport, "no-common-transport",
 
 constexpr const char* kVariable = "MEMSPAN_TRANSPORT";
 
-constexpr const char* kOtherHosts = "they are on different hosts";
-
-std::string no_mapping(const Pair& pair) {
-  if (!pair.same_node) return kOtherHosts;
-  return pair.memory_is_mappable ? "" : "the memory is not in a file that both can map";
-}
-
-std::string no_cma(const Pair& pair) {
-  return pair.same_node ? pair.no_process_access : kOtherHosts;
-}
-
 constexpr TransportEntry kTransports[] = {
-    {"mapped", "loads and stores to memory that both processes map", no_mapping,
+    {"mapped", "loads and stores to memory that both processes map", true,
      "both are on one node and the memory is mapped"},
-    {"cma", "process_vm_readv and process_vm_writev on memory of one node", no_cma,
+    {"cma", "process_vm_readv and process_vm_writev on memory of one node", true,
      "both are on one node and the kernel lets them reach each other's memory"},
-    {"message", "the library's own protocol over sockets",
-     [](const Pair& pair) { return pair.no_message_address; }, "a connection can be made"},
+    {"message", "the library's own protocol over sockets", false, "a connection can be made"},
 };
 
 std::string names() {
@@ -74,8 +62,11 @@ Result<TransportChoice> AllowedTransports::choose(
   std::string reasons;
   for (const TransportEntry& entry : kTransports) {
     if (std::find(candidates.begin(), candidates.end(), entry.name) == candidates.end()) continue;
-    const std::string obstacle =
-        has(entry.name) ? entry.obstacle(pair) : fmt::format("{} does not allow it", kVariable);
+    std::string obstacle;
+    if (!has(entry.name))
+      obstacle = fmt::format("{} does not allow it", kVariable);
+    else if (entry.is_for_one_node && !pair.same_node)
+      obstacle = "they are on different hosts";
     if (obstacle.empty())
       return TransportChoice{entry.name, fmt::format("{}: {}", entry.name, entry.reason)};
     reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", entry.name, obstacle);

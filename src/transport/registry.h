@@ -16,19 +16,13 @@ struct Pair {
   std::string from;  // for messages: "PE 0 on host a"
   std::string to;
   bool same_node = false;
-  bool memory_is_mappable = true;  // the peer's memory is in a file that this process can map
-  // Why process_vm_readv cannot reach the peer; empty if it can.
-  std::string no_process_access = {};
-  // Why there is no address to connect to; empty if there is.
-  std::string no_message_address = {};
 };
 
 struct TransportEntry {
   std::string_view name;
-  std::string_view what;  // one line
-  // Empty, or why it cannot reach the peer. `reason` says why it can.
-  std::string (*obstacle)(const Pair& pair);
-  std::string_view reason;
+  std::string_view what;    // one line
+  bool is_for_one_node;     // it reaches only peers on the same node
+  std::string_view reason;  // why it reaches the peer
 };
 
 std::span<const TransportEntry> transports();

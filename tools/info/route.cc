@@ -135,11 +135,7 @@ Findings compare(const SystemFiles& files, const ProcessFacts& from, const Proce
   if (!is_near && from.is_process && to.is_process)
     why += fmt::format(" ({} and {})", from.host, to.host);
   findings.push_back({.group = "route", .key = "same_node", .text = why, .value = is_near});
-  const Pair pair{.from = from.name,
-                  .to = to.name,
-                  .same_node = is_near,
-                  .no_process_access = {},
-                  .no_message_address = {}};
+  const Pair pair{.from = from.name, .to = to.name, .same_node = is_near};
   const std::vector<End> ends = ends_of(from, to, is_near);
   Finding heap = way("heaps_and_pools", pair, ends, {"mapped", "message"});
   Finding registered = way("registered_memory", pair, ends, {"cma", "message"});

@@ -13,11 +13,7 @@ using testing::HasSubstr;
 constexpr std::string_view kAll[] = {"mapped", "cma", "message"};
 
 Pair pair_on(bool same_node) {
-  return {.from = "PE 0 on host a",
-          .to = "PE 1 on host b",
-          .same_node = same_node,
-          .no_process_access = {},
-          .no_message_address = {}};
+  return {.from = "PE 0 on host a", .to = "PE 1 on host b", .same_node = same_node};
 }
 
 TEST(RegistryTest, TakesTheFirstThatReachesAndSaysWhy) {
@@ -26,9 +22,6 @@ TEST(RegistryTest, TakesTheFirstThatReachesAndSaysWhy) {
   EXPECT_EQ(near.name, "mapped");
   EXPECT_THAT(near.why, HasSubstr("one node"));
   EXPECT_EQ(allowed.choose(pair_on(false), kAll).value().name, "message");
-  Pair private_memory = pair_on(true);
-  private_memory.memory_is_mappable = false;
-  EXPECT_EQ(allowed.choose(private_memory, kAll).value().name, "cma");
 }
 
 TEST(RegistryTest, TakesOnlyWhatIsAllowed) {
@@ -38,15 +31,13 @@ TEST(RegistryTest, TakesOnlyWhatIsAllowed) {
 }
 
 TEST(RegistryTest, SaysWhyNoneReaches) {
-  Pair far = pair_on(false);
-  far.no_message_address = "it listens nowhere";
-  const auto chosen = AllowedTransports::parse("mapped,message").value().choose(far, kAll);
+  const auto chosen = AllowedTransports::parse("mapped").value().choose(pair_on(false), kAll);
   EXPECT_EQ(chosen.code(), Code::kUnreachable);
   EXPECT_THAT(chosen.status().message(),
               AllOf(HasSubstr("PE 0 on host a and PE 1 on host b"),
                     HasSubstr("mapped: they are on different hosts"),
                     HasSubstr("cma: MEMSPAN_TRANSPORT does not allow it"),
-                    HasSubstr("message: it listens nowhere")));
+                    HasSubstr("message: MEMSPAN_TRANSPORT does not allow it")));
 }
 
 TEST(RegistryTest, NamesWhatThereIsWhenAskedForAnother) {
