@@ -3,10 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "device/host/guarded_copy.h"
-
 namespace memspan {
 namespace {
 
