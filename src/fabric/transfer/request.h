@@ -6,9 +6,9 @@
 //   ready ──post()──► posted ──► over ──post()──► posted ...
 #pragma once
 
-#include <deque>
 #include <thread>
 
+#include "core/interrupt.h"
 #include "fabric/transfer/copy_engine.h"
 #include "fabric/transfer/notification_queue.h"
 
@@ -123,16 +123,55 @@ class Request {
     return ++last_posting_;
   }
   // Does a share.
-  Progress advance(PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
+  Progress advance(PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_) {
+    if (!is_wanted(posted)) return Progress::kOver;
+    if (posted.peer == nullptr) {
+      auto found = posted.peers->find(peer_name_, Peers::Waiting::kNone);
+      if (!posted.found_by) posted.found_by = Deadline::after(Peers::kPatience);
+      // Other requests continue during the wait.
+      if (found.code() == Code::kStoreLost && !posted.found_by->has_passed())
+        return Progress::kLater;
+      if (!found.is_ok()) {
+        finish(posted, found.status());
+        return Progress::kOver;
+      }
+      posted.peer = std::move(found).value();
+    }
+    return posted.cursor.piece < pieces_->count() ? move(posted) : tell(posted);
+  }
   // False: it is over, or being cancelled.
   bool is_wanted(const PostedRequest& posted) const MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     return is_current(posted);
   }
-  // Ends it with this outcome, unless it is over.
-  void finish(const PostedRequest& posted, Status outcome) MEMSPAN_EXCLUDES(mutex_);
+  // Ends it with this outcome, unless it is over. It is over only when nothing is touched any more.
+  void finish(const PostedRequest& posted, Status outcome) MEMSPAN_EXCLUDES(mutex_) {
+    using Kind = TransferResult::Kind;
+    const TransferResult result{.kind = outcome.is_ok() ? Kind::kDone : Kind::kFailed,
+                                .status = std::move(outcome),
+                                .moved = posted.cursor.piece};
+    std::function<void(const TransferResult&)> on_complete;
+    {
+      MutexLock lock(mutex_);
+      is_touching_ = false;
+      changed_.notify_all();
+      const bool was_interrupted = cancelled_ == posted.number && result.kind == Kind::kFailed;
+      if (!is_posted(posted.number) || was_interrupted) return;  // cancel() concludes it
+      conclude(result);
+      if (!settings_.on_complete) return;
+      on_complete = settings_.on_complete;
+      calling_ = std::this_thread::get_id();
+    }
+    on_complete(result);
+    MutexLock lock(mutex_);
+    calling_.reset();
+    changed_.notify_all();
+  }
 
  private:
+  // About a millisecond's work, for which a cancellation waits.
+  static constexpr Quantum kQuantum{.bytes = std::uint64_t{4} << 20, .pieces = 4096};
+
   Status check_not_posted() const MEMSPAN_REQUIRES(mutex_) {
     if (result_.kind != TransferResult::Kind::kPosted) return Status::ok();
     return {Code::kUnavailable, "the request is posted"};
@@ -168,8 +207,33 @@ class Request {
     if (!settings_.patience) posted.peers->note_waited_in_vain(*posted.peer);
     return false;
   }
-  Progress move(PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
-  Progress tell(PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_);
+  Progress move(PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_) {
+    if (!begin_to_touch(posted)) return Progress::kOver;
+    CopyEngine engine(*posted.peer, direction_, *pieces_, posted.cursor, posted.peer->device());
+    Status status = engine.move(kQuantum);
+    posted.cursor = engine.cursor();
+    end_to_touch(posted);
+    if (status.is_ok() && engine.is_missing()) status = engine.fetch();
+    if (status.is_ok()) return Progress::kMore;
+    if (engine.is_refused() && may_wait(posted)) return Progress::kLater;
+    finish(posted, std::move(status));
+    return Progress::kOver;
+  }
+  Progress tell(PostedRequest& posted) MEMSPAN_EXCLUDES(mutex_) {
+    if (!begin_to_touch(posted)) return Progress::kOver;
+    CompletionAction action;
+    {
+      MutexLock lock(mutex_);
+      action = settings_.action;
+    }
+    Status status = posted.peer->notify(sender_, action);
+    if (status.code() == Code::kTimeout) {
+      end_to_touch(posted);
+      return Progress::kWaits;
+    }
+    finish(posted, std::move(status));
+    return Progress::kOver;
+  }
   void conclude(TransferResult result) MEMSPAN_REQUIRES(mutex_) {
     result_ = std::move(result);
     last_result_ = result_;
@@ -192,84 +256,6 @@ class Request {
   std::uint64_t cancelled_ MEMSPAN_GUARDED_BY(mutex_) = 0;  // the posting that is to end
   bool is_touching_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::optional<std::thread::id> calling_ MEMSPAN_GUARDED_BY(mutex_);  // the callback, and where
-};
-
-// The thread of an endpoint that carries out its requests and reports peers that have ended. It
-// takes the requests in turn, so that a small one does not wait for a large one. It starts when it
-// is first needed. Thread-safe. Shared by its endpoint, the endpoint's requests, and callbacks that
-// report peers.
-class Worker {
- public:
-  static Result<std::shared_ptr<Worker>> create() {
-    MEMSPAN_PASS_ASSIGN(auto wake, WakeEvent::create());
-    return std::shared_ptr<Worker>(new Worker(std::move(wake)));
-  }
-
-  // `peers` outlives end(). kUnavailable after that, or while the request is posted.
-  Status post(const std::shared_ptr<Request>& request, Peers& peers) MEMSPAN_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    MEMSPAN_PASS(need_thread());
-    MEMSPAN_TRY_ASSIGN(const std::uint64_t posting, request->begin(), "posting");
-    queue_.push_back({.request = request, .peers = &peers, .number = posting});
-    wake_.ring();
-    return Status::ok();
-  }
-
-  // Called with the name of each peer that ends from now on. After the return no call of the
-  // earlier function runs, except the caller's own.
-  using OnPeerDown = std::function<void(const std::string& peer)>;
-  Status set_on_peer_down(OnPeerDown on_peer_down) MEMSPAN_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    if (on_peer_down) MEMSPAN_PASS(need_thread());
-    on_peer_down_ = std::move(on_peer_down);
-    while (is_calling_ && thread_id_ != std::this_thread::get_id())
-      called_.wait_until(mutex_, Deadline::never());
-    return Status::ok();
-  }
-  // A peer has ended. Does not wait.
-  void note_peer_down(const std::string& peer) MEMSPAN_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    if (!on_peer_down_ || is_ending_) return;
-    ended_peers_.push_back(peer);
-    wake_.ring();
-  }
-
-  bool is_own_thread() const MEMSPAN_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    return thread_id_ == std::this_thread::get_id();
-  }
-  // Posted requests fail, and the thread ends, whatever it waits for. Not for that thread.
-  void end() MEMSPAN_EXCLUDES(mutex_) {
-    std::optional<std::thread> thread;
-    {
-      MutexLock lock(mutex_);
-      is_ending_ = true;
-      thread = std::exchange(thread_, std::nullopt);
-    }
-    wake_.ring();
-    if (thread) thread->join();
-  }
-
- private:
-  explicit Worker(WakeEvent wake) : wake_(std::move(wake)) {}
-  Status need_thread() MEMSPAN_REQUIRES(mutex_);
-  void run() MEMSPAN_EXCLUDES(mutex_);
-  void report_peers_down() MEMSPAN_EXCLUDES(mutex_);
-  enum class Patience { kNone, kUntilRung };
-  void wait(Patience patience) MEMSPAN_EXCLUDES(mutex_);
-
-  const WakeEvent wake_;
-  mutable Mutex mutex_;
-  ConditionVariable called_;
-  std::deque<PostedRequest> queue_ MEMSPAN_GUARDED_BY(mutex_);
-  // Only for the thread: requests that wait for space in a queue, for a registration or the store.
-  std::vector<PostedRequest> waiting_;
-  OnPeerDown on_peer_down_ MEMSPAN_GUARDED_BY(mutex_);
-  std::deque<std::string> ended_peers_ MEMSPAN_GUARDED_BY(mutex_);
-  bool is_calling_ MEMSPAN_GUARDED_BY(mutex_) = false;
-  std::atomic<bool> is_ending_{false};  // set with mutex_; ends what the thread waits for
-  std::optional<std::thread> thread_ MEMSPAN_GUARDED_BY(mutex_);
-  std::thread::id thread_id_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
 }  // namespace memspan::transfer

@@ -11,7 +11,7 @@
 #include "device/host/copy.h"
 #include "fabric/transfer/name_claim.h"
 #include "fabric/transfer/registered_memory.h"
-#include "fabric/transfer/request.h"
+#include "fabric/transfer/worker.h"
 #include "net/metrics_server.h"
 #include "observe/counters.h"
 
