@@ -39,11 +39,7 @@ class NotificationQueue {
   }
 
   // For handing over.
-  Result<Fd> sending_end() const {
-    Fd copy = duplicate(sending_.get());
-    if (!copy.is_valid()) return Status::from_errno("duplicating a descriptor");
-    return copy;
-  }
+  Result<Fd> sending_end() const { return duplicate(sending_.get(), "duplicating a descriptor"); }
   // Readable while there is a message.
   int descriptor() const { return receiving_.get(); }
   // The oldest; kTimeout when none came, kUnavailable after end().

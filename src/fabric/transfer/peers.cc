@@ -165,22 +165,21 @@ Status Peers::watch_records(Deadline deadline) {
     MutexLock lock(known_->mutex);
     if (known_->watch) return Status::ok();
   }
-  const auto watch = member_->store().watch(
-      kRecordsPrefix,
-      [weak = std::weak_ptr(known_)](const StoreChange& change) {
-        if (const auto known = weak.lock()) note_change(*known, change);
-      },
-      deadline);
-  if (!watch.is_ok()) return watch.status().annotate("watching endpoints");
+  const auto on_change = [weak = std::weak_ptr(known_)](const StoreChange& change) {
+    if (const auto known = weak.lock()) note_change(*known, change);
+  };
+  MEMSPAN_TRY_ASSIGN(const std::uint64_t watch,
+                     member_->store().watch(kRecordsPrefix, on_change, deadline),
+                     "watching endpoints");
   {
     MutexLock lock(known_->mutex);
     if (!known_->watch) {
-      known_->watch = *watch;
+      known_->watch = watch;
       return Status::ok();
     }
   }
   // Another thread was faster.
-  [[maybe_unused]] const Status over = member_->store().unwatch(*watch, deadline);
+  static_cast<void>(member_->store().unwatch(watch, deadline));
   return Status::ok();
 }
 
