@@ -125,7 +125,7 @@ Status RegisteredMemory::add_joined(std::span<const Range> ranges) {
   const auto count = static_cast<std::size_t>(std::count_if(
       ranges.begin(), ranges.end(), [&](const Range& range) { return is_of_device(range.base); }));
   MutexLock lock(mutex_);
-  if (count == 0) return registrations_.add_joined(ranges);
+  if (count == 0) return table_.add_joined(ranges);
   if (count != ranges.size())
     return {Code::kInvalidArgument, "memory of the host and of a device in one registration"};
   for (std::size_t i = 0; i < ranges.size(); ++i) {
@@ -140,7 +140,7 @@ Status RegisteredMemory::add_joined(std::span<const Range> ranges) {
 Status RegisteredMemory::remove_plain(std::uint64_t base) {
   const auto found = allocations_.find(base);
   if (found == allocations_.end() || found->second.count == 0) {
-    Status status = registrations_.remove(base);
+    Status status = table_.remove(base);
     exposed_.retract_removed(base);
     return status;
   }
@@ -245,7 +245,7 @@ Status RegisteredMemory::add_adopted(std::uint64_t base, std::uint64_t bytes) {
             "memory of a device has no pages to adopt, and needs none: register it as it is"};
   {
     MutexLock lock(mutex_);
-    MEMSPAN_PASS(registrations_.check_apart(base, bytes));
+    MEMSPAN_PASS(table_.check_apart(base, bytes));
   }
   MEMSPAN_PASS_ASSIGN(auto memory, AdoptedMemory::adopt(reinterpret_cast<std::byte*>(base), bytes));
   std::vector<Fd> descriptors(1);

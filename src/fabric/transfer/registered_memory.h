@@ -2,7 +2,7 @@
 // The memory that an endpoint lets its peers reach, as its owner gave it. All of it is in the
 // registration table. There are two kinds:
 //
-//   ranges        ordinary memory of the program (Registrations)
+//   ranges        ordinary memory of the program
 //   allocations   memory that peers of this host map: that of the endpoint, that of a device, and
 //                 the program's whose pages were made shared in place (memory/adopted_memory.h).
 //                 Each has a number in the table, and its descriptors are published under it
@@ -27,91 +27,6 @@
 #include "node/descriptor_broker.h"
 
 namespace memspan::transfer {
-
-// kInvalidArgument for an empty range or one that goes round the end of the address space.
-inline Status check_range(std::uint64_t base, std::uint64_t bytes) {
-  if (base == 0) return {Code::kInvalidArgument, "invalid address, which is null"};
-  if (bytes == 0) return {Code::kInvalidArgument, "invalid capacity, which is 0"};
-  if (bytes <= UINT64_MAX - base) return Status::ok();
-  return {
-      Code::kInvalidArgument,
-      fmt::format("invalid capacity, which is {}: {:#x} and that is more than an address can be",
-                  bytes, base)};
-}
-
-// The registrations of the program's memory, as the program gave them: by beginning, each counted.
-// Writes them into the registration table, which outlives it. One thread at a time.
-class Registrations {
- public:
-  explicit Registrations(RegistrationTable& table) : table_(table) {}
-
-  // Adding the same range again is counted.
-  Status add(std::uint64_t base, std::uint64_t bytes) {
-    MEMSPAN_PASS(check_range(base, bytes));
-    const auto [first, last] = by_base_.equal_range(base);
-    for (auto it = first; it != last; ++it) {
-      if (it->second.bytes != bytes || it->second.group != 0) continue;
-      ++it->second.count;
-      return Status::ok();
-    }
-    MEMSPAN_PASS(check_room(1));
-    add_new({.base = base, .bytes = bytes});
-    return Status::ok();
-  }
-  // All or none; those that touch are joined. The ranges' allocation and group do not matter.
-  Status add_joined(std::span<const Range> ranges) {
-    for (std::size_t i = 0; i < ranges.size(); ++i)
-      MEMSPAN_TRY(check_range(ranges[i].base, ranges[i].bytes), fmt::format("piece {}", i));
-    MEMSPAN_PASS(check_room(ranges.size()));
-    if (++last_group_ == 0) ++last_group_;
-    for (const Range& range : ranges)
-      add_new({.base = range.base, .bytes = range.bytes, .group = last_group_});
-    return Status::ok();
-  }
-  // Takes back the latest one that begins there. kNotFound: none begins there.
-  Status remove(std::uint64_t base) {
-    auto after = by_base_.upper_bound(base);
-    if (after == by_base_.begin() || (--after)->first != base)
-      return {Code::kNotFound, fmt::format("nothing is registered that begins at {:#x}", base)};
-    if (--after->second.count > 0) return Status::ok();
-    table_.remove(after->second.slot);
-    by_base_.erase(after);
-    return Status::ok();
-  }
-  // kInvalidArgument names a registration of the program's that it overlaps, kOutOfMemory: there is
-  // no room for one more.
-  Status check_apart(std::uint64_t base, std::uint64_t bytes) const {
-    for (auto it = by_base_.begin(); it != by_base_.end() && it->first < base + bytes; ++it)
-      if (it->first + it->second.bytes > base)
-        return {Code::kInvalidArgument,
-                fmt::format("{} bytes at {:#x} overlap the {} that are registered at {:#x}", bytes,
-                            base, it->second.bytes, it->first)};
-    return check_room(1);
-  }
-  // kOutOfMemory: the table has no place for so many more.
-  Status check_room(std::size_t ranges) const {
-    if (ranges <= table_.room()) return Status::ok();
-    return {Code::kOutOfMemory,
-            fmt::format("{} registrations in addition to the {} that exist are too many; "
-                        "allowed are {}",
-                        ranges, table_layout::kSlots - table_.room(), table_layout::kSlots)};
-  }
-
- private:
-  struct Registration {
-    std::uint64_t bytes = 0;
-    std::uint32_t group = 0;
-    std::uint32_t slot = 0;
-    std::uint64_t count = 1;
-  };
-  void add_new(const Range& range) {
-    by_base_.emplace(range.base, Registration{range.bytes, range.group, table_.add(range)});
-  }
-
-  RegistrationTable& table_;
-  std::multimap<std::uint64_t, Registration> by_base_;  // the last of a base was given last
-  std::uint32_t last_group_ = 0;
-};
 
 // The registered memory that members on other hosts have asked for, each extent a region. The
 // owner's side. The table outlives it. One thread at a time.
@@ -217,7 +132,6 @@ class RegisteredMemory {
         device_(other_device()),
         table_(std::move(pages)),
         pages_(table_.pages()),
-        registrations_(table_),
         exposed_(pages_) {}
 
   const RegistrationPages& pages() const { return pages_; }
@@ -232,7 +146,7 @@ class RegisteredMemory {
     MEMSPAN_PASS_ASSIGN(const bool is_counted, count_adopted(base, bytes));
     if (is_counted) return Status::ok();
     MutexLock lock(mutex_);
-    return is_of_device(base) ? add_of_device(base, bytes) : registrations_.add(base, bytes);
+    return is_of_device(base) ? add_of_device(base, bytes) : table_.add(base, bytes);
   }
   // All or none. Those that touch are joined, except in memory of a device.
   Status add_joined(std::span<const Range> ranges) MEMSPAN_EXCLUDES(mutex_);
@@ -339,13 +253,14 @@ class RegisteredMemory {
     MEMSPAN_PASS_ASSIGN(auto published,
                         Publication::publish(broker_, record_.allocation_name(range.allocation),
                                              std::move(descriptors)));
-    MEMSPAN_PASS(registrations_.check_room(1));
-    Allocation made{.range = range, .slot = table_.add(range), .published = std::move(published)};
+    MEMSPAN_PASS(table_.check_room(1));
+    Allocation made{
+        .range = range, .slot = table_.add_slot(range), .published = std::move(published)};
     return &into.emplace(base, std::move(made)).first->second;
   }
   // Peers do not find it any more.
   void withdraw(const Allocation& allocation) MEMSPAN_REQUIRES(mutex_) {
-    table_.remove(allocation.slot);
+    table_.remove_slot(allocation.slot);
     exposed_.retract_removed(allocation.range.base);
   }
   Status remove_plain(std::uint64_t base) MEMSPAN_REQUIRES(mutex_);
@@ -358,8 +273,7 @@ class RegisteredMemory {
   ByBase adopted_ MEMSPAN_GUARDED_BY(registering_);
   Mutex mutex_;
   RegistrationTable table_ MEMSPAN_GUARDED_BY(mutex_);
-  const RegistrationPages& pages_;  // of the table
-  Registrations registrations_ MEMSPAN_GUARDED_BY(mutex_);
+  const RegistrationPages& pages_;                 // of the table
   ByBase allocations_ MEMSPAN_GUARDED_BY(mutex_);  // but the adopted ones
   ExposedRegistrations exposed_ MEMSPAN_GUARDED_BY(mutex_);
   std::uint32_t last_number_ MEMSPAN_GUARDED_BY(mutex_) = 0;

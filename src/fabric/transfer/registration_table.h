@@ -18,6 +18,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <span>
 #include <vector>
 
 #include "core/clock.h"
@@ -143,15 +145,80 @@ class RegistrationPages {
   Reservation place_;
 };
 
-// The owner's side. One thread at a time.
+// kInvalidArgument for an empty range or one that goes round the end of the address space.
+inline Status check_range(std::uint64_t base, std::uint64_t bytes) {
+  if (base == 0) return {Code::kInvalidArgument, "invalid address, which is null"};
+  if (bytes == 0) return {Code::kInvalidArgument, "invalid capacity, which is 0"};
+  if (bytes <= UINT64_MAX - base) return Status::ok();
+  return {
+      Code::kInvalidArgument,
+      fmt::format("invalid capacity, which is {}: {:#x} and that is more than an address can be",
+                  bytes, base)};
+}
+
+// The owner's side. It counts the registrations of the program's memory by their beginnings, and
+// has slots for allocations. One thread at a time.
 class RegistrationTable {
  public:
   explicit RegistrationTable(RegistrationPages pages) : pages_(std::move(pages)) {}
 
   const RegistrationPages& pages() const { return pages_; }
   std::size_t room() const { return table_layout::kSlots - used_ + free_.size(); }
+
+  // Adding the same range again is counted.
+  Status add(std::uint64_t base, std::uint64_t bytes) {
+    MEMSPAN_PASS(check_range(base, bytes));
+    const auto [first, last] = by_base_.equal_range(base);
+    for (auto it = first; it != last; ++it) {
+      if (it->second.bytes != bytes || it->second.group != 0) continue;
+      ++it->second.count;
+      return Status::ok();
+    }
+    MEMSPAN_PASS(check_room(1));
+    add_new({.base = base, .bytes = bytes});
+    return Status::ok();
+  }
+  // All or none; those that touch are joined. The ranges' allocation and group do not matter.
+  Status add_joined(std::span<const Range> ranges) {
+    for (std::size_t i = 0; i < ranges.size(); ++i)
+      MEMSPAN_TRY(check_range(ranges[i].base, ranges[i].bytes), fmt::format("piece {}", i));
+    MEMSPAN_PASS(check_room(ranges.size()));
+    if (++last_group_ == 0) ++last_group_;
+    for (const Range& range : ranges)
+      add_new({.base = range.base, .bytes = range.bytes, .group = last_group_});
+    return Status::ok();
+  }
+  // Takes back the latest one that begins there. kNotFound: none begins there.
+  Status remove(std::uint64_t base) {
+    auto after = by_base_.upper_bound(base);
+    if (after == by_base_.begin() || (--after)->first != base)
+      return {Code::kNotFound, fmt::format("nothing is registered that begins at {:#x}", base)};
+    if (--after->second.count > 0) return Status::ok();
+    remove_slot(after->second.slot);
+    by_base_.erase(after);
+    return Status::ok();
+  }
+  // kInvalidArgument names a registration of the program's that it overlaps, kOutOfMemory: there is
+  // no room for one more.
+  Status check_apart(std::uint64_t base, std::uint64_t bytes) const {
+    for (auto it = by_base_.begin(); it != by_base_.end() && it->first < base + bytes; ++it)
+      if (it->first + it->second.bytes > base)
+        return {Code::kInvalidArgument,
+                fmt::format("{} bytes at {:#x} overlap the {} that are registered at {:#x}", bytes,
+                            base, it->second.bytes, it->first)};
+    return check_room(1);
+  }
+  // kOutOfMemory: the table has no place for so many more.
+  Status check_room(std::size_t ranges) const {
+    if (ranges <= room()) return Status::ok();
+    return {Code::kOutOfMemory,
+            fmt::format("{} registrations in addition to the {} that exist are too many; "
+                        "allowed are {}",
+                        ranges, table_layout::kSlots - room(), table_layout::kSlots)};
+  }
+
   // Returns the slot; `room()` is not 0.
-  std::uint32_t add(const Range& range) {
+  std::uint32_t add_slot(const Range& range) {
     MEMSPAN_CHECK(room() > 0);
     std::uint32_t index = 0;
     if (free_.empty()) {
@@ -171,7 +238,7 @@ class RegistrationTable {
     note_change(index);
     return index;
   }
-  void remove(std::uint32_t slot) {
+  void remove_slot(std::uint32_t slot) {
     MEMSPAN_CHECK(slot < used_);
     pages_.table().slots[slot].stamp.store(0, std::memory_order_release);
     note_change(slot);
@@ -183,6 +250,15 @@ class RegistrationTable {
   }
 
  private:
+  struct Registration {
+    std::uint64_t bytes = 0;
+    std::uint32_t group = 0;
+    std::uint32_t slot = 0;
+    std::uint64_t count = 1;
+  };
+  void add_new(const Range& range) {
+    by_base_.emplace(range.base, Registration{range.bytes, range.group, add_slot(range)});
+  }
   void note_change(std::uint32_t slot) {
     auto& version = pages_.table().header.version;
     const std::uint64_t number = version.load(std::memory_order_relaxed);
@@ -194,6 +270,8 @@ class RegistrationTable {
   std::vector<std::uint32_t> free_;
   std::uint32_t used_ = 0;
   std::uint64_t last_stamp_ = 0;
+  std::multimap<std::uint64_t, Registration> by_base_;  // the last of a base was given last
+  std::uint32_t last_group_ = 0;
 };
 
 // ---- counters: the words that peers add to

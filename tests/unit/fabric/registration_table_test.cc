@@ -9,7 +9,7 @@
 #include <random>
 #include <thread>
 
-#include "fabric/transfer/registered_memory.h"
+#include "fabric/transfer/registration_view.h"
 
 namespace memspan::transfer {
 namespace {
@@ -38,7 +38,7 @@ struct Both {
 TEST(RegistrationTableTest, APeerSeesWhatIsAddedAndRemoved) {
   auto both = Both::make();
   EXPECT_FALSE(both->covers(100, 1));
-  const auto slot = both->table.add({.base = 100, .bytes = 50});
+  const auto slot = both->table.add_slot({.base = 100, .bytes = 50});
   EXPECT_TRUE(both->covers(100, 50));
   EXPECT_TRUE(both->covers(149, 1));
   EXPECT_FALSE(both->covers(99, 1));
@@ -46,22 +46,22 @@ TEST(RegistrationTableTest, APeerSeesWhatIsAddedAndRemoved) {
   EXPECT_FALSE(both->covers(99, 2));
   EXPECT_FALSE(both->covers(149, 2));
   EXPECT_FALSE(both->covers(100, UINT64_MAX));
-  both->table.remove(slot);
+  both->table.remove_slot(slot);
   EXPECT_FALSE(both->covers(100, 1));
 }
 
 TEST(RegistrationTableTest, APieceLiesInOneRangeOfThoseThatOverlap) {
   auto both = Both::make();
-  both->table.add({.base = 100, .bytes = 100});
-  both->table.add({.base = 120, .bytes = 10});
-  both->table.add({.base = 150, .bytes = 100});
-  const auto outer = both->table.add({.base = 90, .bytes = 20});
+  both->table.add_slot({.base = 100, .bytes = 100});
+  both->table.add_slot({.base = 120, .bytes = 10});
+  both->table.add_slot({.base = 150, .bytes = 100});
+  const auto outer = both->table.add_slot({.base = 90, .bytes = 20});
   EXPECT_TRUE(both->covers(130, 70));
   EXPECT_FALSE(both->covers(130, 71));
   EXPECT_TRUE(both->covers(150, 100));
   EXPECT_FALSE(both->covers(149, 60));
   EXPECT_TRUE(both->covers(90, 20));
-  both->table.remove(outer);
+  both->table.remove_slot(outer);
   EXPECT_FALSE(both->covers(90, 20));
   EXPECT_TRUE(both->covers(100, 100));
 }
@@ -69,8 +69,8 @@ TEST(RegistrationTableTest, APieceLiesInOneRangeOfThoseThatOverlap) {
 TEST(RegistrationTableTest, OnlyAGroupIsJoined) {
   auto both = Both::make();
   for (std::uint64_t i = 0; i < 10; ++i)
-    both->table.add({.base = 1000 + 10 * i, .bytes = 10, .group = 1});
-  both->table.add({.base = 1100, .bytes = 10, .group = 2});
+    both->table.add_slot({.base = 1000 + 10 * i, .bytes = 10, .group = 1});
+  both->table.add_slot({.base = 1100, .bytes = 10, .group = 2});
   EXPECT_TRUE(both->covers(1000, 100));
   EXPECT_TRUE(both->covers(1005, 90));
   EXPECT_FALSE(both->covers(1000, 101));
@@ -79,8 +79,8 @@ TEST(RegistrationTableTest, OnlyAGroupIsJoined) {
 
 TEST(RegistrationTableTest, LibraryMemoryIsApart) {
   auto both = Both::make();
-  both->table.add({.base = 4096, .bytes = 100, .allocation = 3});
-  const auto second = both->table.add({.base = 8192, .bytes = 100, .allocation = 4});
+  both->table.add_slot({.base = 4096, .bytes = 100, .allocation = 3});
+  const auto second = both->table.add_slot({.base = 8192, .bytes = 100, .allocation = 4});
   EXPECT_TRUE(both->view.refresh());
   EXPECT_FALSE(both->view.covers(4096, 1));
   ASSERT_NE(both->view.allocation_of(4096, 100), nullptr);
@@ -88,7 +88,7 @@ TEST(RegistrationTableTest, LibraryMemoryIsApart) {
   EXPECT_EQ(both->view.allocation_of(4100, 97), nullptr);
   EXPECT_EQ(both->view.allocation_of(8191, 1), nullptr);
   EXPECT_EQ(both->view.allocation_of(8192, UINT64_MAX), nullptr);
-  both->table.remove(second);
+  both->table.remove_slot(second);
   EXPECT_TRUE(both->view.refresh());
   EXPECT_EQ(both->view.allocation_of(8192, 1), nullptr);
   EXPECT_TRUE(both->view.has_allocation(3) && !both->view.has_allocation(4));
@@ -120,11 +120,11 @@ TEST(RegistrationTableTest, AgreesWithAPlainListWhateverIsDone) {
     for (int step = 0; step < 12'000; ++step) {
       if (list.size() < 40 || random() % 2 == 0) {
         const Range range{.base = 1 + random() % 2000, .bytes = 1 + random() % 60};
-        list.emplace(both->table.add(range), range);
+        list.emplace(both->table.add_slot(range), range);
       } else {
         auto gone = list.begin();
         std::advance(gone, random() % list.size());
-        both->table.remove(gone->first);
+        both->table.remove_slot(gone->first);
         list.erase(gone);
       }
       if (step % between != 0) continue;
@@ -147,7 +147,7 @@ TEST(RegistrationTableTest, NoRegistrationIsReadTorn) {
     for (std::uint64_t i = 0; i < 60'000; ++i) {
       // Its bytes end at a multiple of 1000; a mixture would not.
       const std::uint64_t base = 1'000'000 + i % 1000;
-      both->table.remove(both->table.add({.base = base, .bytes = 2'000'000 - base}));
+      both->table.remove_slot(both->table.add_slot({.base = base, .bytes = 2'000'000 - base}));
     }
     is_over = true;
   });
@@ -157,11 +157,11 @@ TEST(RegistrationTableTest, NoRegistrationIsReadTorn) {
 
 TEST(RegistrationTableTest, AWildTableIsOnlyBounded) {
   auto both = Both::make();
-  both->table.add({.base = UINT64_MAX - 10, .bytes = 100});
-  both->table.add({.base = 100, .bytes = 0});
-  both->table.add({.base = 500, .bytes = UINT64_MAX});
-  both->table.add({.base = 0, .bytes = UINT64_MAX, .allocation = 1});
-  both->table.add({.base = 200, .bytes = 10});
+  both->table.add_slot({.base = UINT64_MAX - 10, .bytes = 100});
+  both->table.add_slot({.base = 100, .bytes = 0});
+  both->table.add_slot({.base = 500, .bytes = UINT64_MAX});
+  both->table.add_slot({.base = 0, .bytes = UINT64_MAX, .allocation = 1});
+  both->table.add_slot({.base = 200, .bytes = 10});
   EXPECT_TRUE(both->covers(200, 10));
   EXPECT_FALSE(both->covers(UINT64_MAX - 10, 5));
   EXPECT_FALSE(both->covers(500, 5));
@@ -169,42 +169,39 @@ TEST(RegistrationTableTest, AWildTableIsOnlyBounded) {
 
 TEST(RegistrationsTest, CountTheSameRange) {
   auto both = Both::make();
-  Registrations registrations(both->table);
-  EXPECT_TRUE(registrations.add(100, 10).is_ok());
-  EXPECT_TRUE(registrations.add(100, 10).is_ok());
-  EXPECT_TRUE(registrations.add(100, 20).is_ok());
+  EXPECT_TRUE(both->table.add(100, 10).is_ok());
+  EXPECT_TRUE(both->table.add(100, 10).is_ok());
+  EXPECT_TRUE(both->table.add(100, 20).is_ok());
   EXPECT_TRUE(both->covers(100, 20));
-  EXPECT_TRUE(registrations.remove(100).is_ok());
+  EXPECT_TRUE(both->table.remove(100).is_ok());
   EXPECT_FALSE(both->covers(100, 20));
   EXPECT_TRUE(both->covers(100, 10));
-  EXPECT_TRUE(registrations.remove(100).is_ok());
+  EXPECT_TRUE(both->table.remove(100).is_ok());
   EXPECT_TRUE(both->covers(100, 10));
-  EXPECT_TRUE(registrations.remove(100).is_ok());
+  EXPECT_TRUE(both->table.remove(100).is_ok());
   EXPECT_FALSE(both->covers(100, 10));
-  EXPECT_EQ(registrations.remove(100).code(), Code::kNotFound);
-  EXPECT_EQ(registrations.remove(105).code(), Code::kNotFound);
+  EXPECT_EQ(both->table.remove(100).code(), Code::kNotFound);
+  EXPECT_EQ(both->table.remove(105).code(), Code::kNotFound);
 }
 
 TEST(RegistrationsTest, AJoinedOneThatGoesLeavesItsNeighbours) {
   auto both = Both::make();
-  Registrations registrations(both->table);
   const Range ranges[] = {
       {.base = 120, .bytes = 10}, {.base = 100, .bytes = 10}, {.base = 110, .bytes = 12}};
-  ASSERT_TRUE(registrations.add_joined(ranges).is_ok());
+  ASSERT_TRUE(both->table.add_joined(ranges).is_ok());
   EXPECT_TRUE(both->covers(100, 30));
-  EXPECT_TRUE(registrations.remove(110).is_ok());
+  EXPECT_TRUE(both->table.remove(110).is_ok());
   EXPECT_TRUE(both->covers(100, 10) && both->covers(120, 10));
   EXPECT_FALSE(both->covers(100, 11) || both->covers(110, 1));
 }
 
 TEST(RegistrationsTest, HaveRoomForSoMany) {
   auto both = Both::make();
-  Registrations registrations(both->table);
   const std::size_t room = both->table.room();
   EXPECT_GE(room, 1'048'576u);
   std::vector<Range> many(room, Range{.base = 100, .bytes = 1});
   many.push_back({.base = 200, .bytes = 1});
-  EXPECT_EQ(registrations.add_joined(many).code(), Code::kOutOfMemory);
+  EXPECT_EQ(both->table.add_joined(many).code(), Code::kOutOfMemory);
   EXPECT_FALSE(both->covers(100, 1));
   EXPECT_EQ(both->table.room(), room);
 }
