@@ -99,17 +99,17 @@ Result<OpenedPointer> open_registration(Device* device, const std::string& name,
 }
 
 // The first part is last, so that a peer that finds it finds them all.
-Result<Publication> Publication::publish(DescriptorBroker& broker, const std::string& name,
-                                         std::vector<Fd> descriptors) {
+Result<Publication> publish_in_parts(DescriptorBroker& broker, const std::string& name,
+                                     std::vector<Fd> descriptors) {
   constexpr std::size_t kMostInPart = kMostUnixDescriptors - 1;
-  Publication made(broker);
+  Publication made(new std::vector<std::string>, {&broker});
   for (std::size_t part = (descriptors.size() + kMostInPart - 1) / kMostInPart; part-- > 0;) {
     const auto first = descriptors.begin() + static_cast<std::ptrdiff_t>(part * kMostInPart);
     std::vector<Fd> some(std::make_move_iterator(first),
                          std::make_move_iterator(descriptors.end()));
     descriptors.erase(first, descriptors.end());
-    made.names_.push_back(part_name(name, part));
-    MEMSPAN_PASS(broker.publish(made.names_.back(), std::move(some)));
+    made->push_back(part_name(name, part));
+    MEMSPAN_PASS(broker.publish(made->back(), std::move(some)));
   }
   return made;
 }

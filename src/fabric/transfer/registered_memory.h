@@ -99,28 +99,20 @@ using FetchPublished = std::function<Result<FetchedDescriptors>(const std::strin
 Result<OpenedPointer> open_registration(Device* device, const std::string& name,
                                         const FetchPublished& fetch);
 
-// Descriptors under NAME, and those that are more than a publication holds under NAME/1, NAME/2 ...
-// until it ends. Move-only value; the broker outlives it.
-class Publication {
- public:
-  // All or nothing.
-  static Result<Publication> publish(DescriptorBroker& broker, const std::string& name,
-                                     std::vector<Fd> descriptors);
-  Publication(Publication&& other) noexcept
-      : broker_(other.broker_), names_(std::exchange(other.names_, {})) {}
-  Publication& operator=(Publication&&) = delete;
-  ~Publication() { end(); }
-  void end() {
-    for (const std::string& name : names_) broker_.retract(name);
-    names_.clear();
+// Retracts publications by their names.
+struct RetractNames {
+  DescriptorBroker* broker = nullptr;
+  void operator()(const std::vector<std::string>* names) const {
+    for (const std::string& name : *names) broker->retract(name);
+    delete names;
   }
-
- private:
-  explicit Publication(DescriptorBroker& broker) : broker_(broker) {}
-
-  DescriptorBroker& broker_;
-  std::vector<std::string> names_;
 };
+// The names of what is published until it ends. The broker outlives it.
+using Publication = std::unique_ptr<std::vector<std::string>, RetractNames>;
+// Publishes descriptors under NAME, and those that are more than a publication holds under NAME/1,
+// NAME/2 ... All or nothing.
+Result<Publication> publish_in_parts(DescriptorBroker& broker, const std::string& name,
+                                     std::vector<Fd> descriptors);
 
 // Thread-safe.
 class RegisteredMemory {
@@ -236,7 +228,7 @@ class RegisteredMemory {
       MutexLock lock(mutex_);
       withdraw(node.mapped());
     }
-    node.mapped().published.end();
+    node.mapped().published.reset();
     return node.mapped().adopted->give_back();
   }
   bool is_of_device(std::uint64_t base) const {
@@ -251,8 +243,8 @@ class RegisteredMemory {
       MEMSPAN_REQUIRES(mutex_) {
     const Range range{.base = base, .bytes = bytes, .allocation = kind | ++last_number_};
     MEMSPAN_PASS_ASSIGN(auto published,
-                        Publication::publish(broker_, record_.allocation_name(range.allocation),
-                                             std::move(descriptors)));
+                        publish_in_parts(broker_, record_.allocation_name(range.allocation),
+                                         std::move(descriptors)));
     MEMSPAN_PASS(table_.check_room(1));
     Allocation made{
         .range = range, .slot = table_.add_slot(range), .published = std::move(published)};
