@@ -126,7 +126,7 @@ Status apply_host(MemoryBudget& budget) {
 
 Status refusal(const MemoryBudget& budget, std::uint64_t bytes, std::string_view what) {
   const std::string of_others =
-      budget.missing == 0
+      budget.available < bytes
           ? ""
           : fmt::format("; with what other processes were promised or take now, {} is missing",
                         format_size(budget.missing));
