@@ -72,8 +72,11 @@ Shared& shared() {
 
 ClaimFile::ClaimFile(const std::string& limit_file)
     : file_(::open(limit_file.c_str(), O_RDONLY | O_CLOEXEC)) {
-  do place_ = static_cast<off_t>(random_number() % kParts) * kPart;
-  while (lock_in(file_.get(), place_, place_ + kPart));
+  constexpr int kTries = 16;  // another program may have locked all places
+  for (int i = 0; i < kTries; ++i) {
+    place_ = static_cast<off_t>(random_number() % kParts) * kPart;
+    if (!lock_in(file_.get(), place_, place_ + kPart)) return;
+  }
 }
 
 void ClaimFile::resize(std::uint64_t bytes) {
