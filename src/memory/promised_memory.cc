@@ -96,7 +96,8 @@ void PromisedMemory::run() {
   while (wait(parts, next)) {
     const auto now = Clock::now();
     for (Part& part : parts) {
-      if (std::exchange(part.is_new, false)) progress = again = now;
+      // The claim by which the part was promised ends meanwhile, and would count twice.
+      if (std::exchange(part.is_new, false)) again = (progress = now) + kLeastInterval;
       if (follow(part)) progress = now;
     }
     if (now >= again && take_unless_plentiful(parts, again)) parts.clear();
