@@ -100,7 +100,7 @@ void PromisedMemory::run() {
       if (std::exchange(part.is_new, false)) again = (progress = now) + kLeastInterval;
       if (follow(part)) progress = now;
     }
-    if (now >= again && take_unless_plentiful(parts, again)) parts.clear();
+    if (now >= again) again = take_unless_plentiful(parts);
     next = Deadline::after(
         std::max(kSoonest, std::min<Duration>((now - progress) / kPatience, again - now)));
   }
@@ -156,21 +156,27 @@ bool PromisedMemory::follow(Part& part) const {
   return true;
 }
 
-// True if it has taken all. Otherwise `again` becomes the time of the next look.
-bool PromisedMemory::take_unless_plentiful(std::vector<Part>& parts,
-                                           Clock::time_point& again) const {
+// The time of the next look. What is taken is not claimed any more at once, as others may wait.
+Clock::time_point PromisedMemory::take_unless_plentiful(std::vector<Part>& parts) {
   const auto budget = measure_memory_budget();
   const std::uint64_t available = budget.is_ok() ? budget->available : 0;
   const std::uint64_t claimed = budget.is_ok() ? budget->claimed : 0;
-  again = Clock::now() + plentiful_for(available, claimed);
-  if (is_plentiful(available, claimed)) return false;
-  for (const Part& part : parts) {
-    const Status taken = pages_.commit(part.offset + part.given, part.bytes - part.given);
-    if (taken.is_ok()) continue;
-    log_line_limited(LogLevel::kWarn, fmt::format("promised memory: {}", taken.message()));
-    return false;
+  const auto again = Clock::now() + plentiful_for(available, claimed);
+  if (is_plentiful(available, claimed)) return again;
+  for (Part& part : parts) {
+    while (part.given < part.bytes) {
+      const std::size_t piece = std::min(kCommitPiece, part.bytes - part.given);
+      const Status taken = pages_.commit(part.offset + part.given, piece);
+      if (!taken.is_ok()) {
+        log_line_limited(LogLevel::kWarn, fmt::format("promised memory: {}", taken.message()));
+        return again;
+      }
+      part.given += piece;
+      MutexLock lock(mutex_);
+      if (!is_forgotten_) publish(parts);
+    }
   }
-  return true;
+  return again;
 }
 
 }  // namespace memspan

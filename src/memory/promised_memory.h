@@ -63,7 +63,7 @@ class PromisedMemory : NotCopyable {
   void publish(const std::vector<Part>& parts) MEMSPAN_REQUIRES(mutex_);
   std::size_t existing(const Part& part, std::size_t from) const;
   bool follow(Part& part) const;
-  bool take_unless_plentiful(std::vector<Part>& parts, Clock::time_point& again) const;
+  Clock::time_point take_unless_plentiful(std::vector<Part>& parts) MEMSPAN_EXCLUDES(mutex_);
 
   const Pages& pages_;
   Claim promised_;  // so much is promised
