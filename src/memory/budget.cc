@@ -138,6 +138,7 @@ Status refusal(const MemoryBudget& budget, std::uint64_t bytes, std::string_view
 
 // Waits while the claims are more than what is available. Promises that are needless, as their
 // memory was touched in another order, are taken within a second and then not claimed any more.
+// Bytes just taken are still claimed for a moment, so it waits as long as claims sink.
 Status await_claims(std::uint64_t bytes, std::string_view what) {
   constexpr Duration kPatience = std::chrono::seconds(2);
   constexpr Duration kPause = std::chrono::milliseconds(5);
@@ -146,8 +147,8 @@ Status await_claims(std::uint64_t bytes, std::string_view what) {
   while (true) {
     MEMSPAN_TRY_ASSIGN(const MemoryBudget budget, measure_memory_budget(), what);
     if (budget.available >= bytes && budget.missing == 0) return Status::ok();
-    if (budget.missing < least) {
-      least = budget.missing;
+    if (budget.claimed < least) {
+      least = budget.claimed;
       limit = Deadline::after(kPatience);
     }
     if (budget.available < bytes || limit.has_passed()) return refusal(budget, bytes, what);
