@@ -24,7 +24,7 @@ CATCHING = {
     "errors.cc": ["last_error"],
     "failures.cc": ["end_process", "fail", "require_started", "end_for_bad_access", "end_with"],
     "group/group_calls.cc": ["with_group", "with_message"],
-    "openshmem/collective.cc": ["collective", "set_barrier", "set_sync", "set_collective"],
+    "openshmem/collective.cc": ["collective", "set_meet", "set_collective"],
     "openshmem/order_calls.cc": ["create_context", "quiet"],
     "openshmem/signal_calls.cc": ["put_signal_slow_path", "update"],
     "slow_path.cc": ["move_slow_path", "move_strided", "atomic_slow_path", "copy_from_device", "note_look"],
