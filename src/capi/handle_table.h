@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/status.h"
+
 namespace memspan::capi {
 
 enum class HandleKind : std::uint64_t {
@@ -31,10 +33,13 @@ enum class HandleKind : std::uint64_t {
   kMessage = 7,
   kEvent = 8
 };
+// In messages, by HandleKind.
+inline constexpr std::array kObjectNames{"number",  "pool",  "space",   "endpoint", "stream",
+                                         "request", "group", "request", "event"};
 
 // Owns its objects. Thread-safe; find() and use() take no lock.
 template <typename T, HandleKind kind, std::uint32_t kSlots = 4096>
-class HandleTable {
+class HandleTable : NotCopyable {
   static_assert(kSlots <= 1u << 16, "a handle has 16 bits for the slot");
   static_assert(kSlots < 256 || kSlots % 256 == 0, "chunks are whole");
   static constexpr bool kIsNumber = kind == HandleKind::kNumber;
@@ -51,6 +56,7 @@ class HandleTable {
   using Handle = std::conditional_t<kIsNumber, std::uint64_t, void*>;
   using Given = std::conditional_t<kIsNumber, std::uint64_t, const void*>;
   static constexpr std::uint32_t kMost = kSlots;
+  static constexpr const char* kName = kObjectNames[static_cast<std::size_t>(kind)];
   static constexpr std::uint64_t kLeast = 1u << 16;
 
   // Holds the object while it lives; empty when the handle names none. Move-only.
@@ -77,8 +83,6 @@ class HandleTable {
   };
 
   HandleTable() = default;
-  HandleTable(const HandleTable&) = delete;
-  HandleTable& operator=(const HandleTable&) = delete;
   ~HandleTable() {
     clear();
     for (auto& chunk : chunks_) delete chunk.load(std::memory_order_relaxed);

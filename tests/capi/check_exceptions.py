@@ -23,15 +23,11 @@ CATCHING = {
     "aclshmem/heap.cc": ["allocate", "allocate_zeros", "allocate_aligned", "release"],
     "errors.cc": ["last_error"],
     "failures.cc": ["end_process", "fail", "require_started", "end_for_bad_access", "end_with"],
-    "group/group_calls.cc": ["with_group", "with_message"],
     "openshmem/collective.cc": ["collective", "set_meet", "set_collective"],
     "openshmem/order_calls.cc": ["create_context", "quiet"],
     "openshmem/signal_calls.cc": ["put_signal_slow_path", "update"],
     "slow_path.cc": ["move_slow_path", "move_strided", "atomic_slow_path", "copy_from_device", "note_look"],
-    "smem/bm.h": ["with_pool"],
-    "smem/shm.cc": ["with_space"],
-    "smem/stream_calls.cc": ["with_stream", "with_event"],
-    "smem/endpoints.h": ["with_endpoint", "with_request"],
+    "smem/result.h": ["with"],
     "smem/trans_move.cc": ["move_pieces", "move_one_piece", "submit_pieces"],
     "smem/transfer.cc": ["prepare"],
     "wait_sets.h": ["wait_until"],
@@ -52,8 +48,8 @@ EXPORT = re.compile(r"\bMEMSPAN_EXPORT\b|\bMEMSPAN_(?:PROFILED|FLAT_PROFILED|DEP
                     r"\b__attribute__\(\(visibility\(\"default\"\)\)\)")
 CALL = re.compile(r"\b([a-zA-Z_]\w*)(?:<[\w:, ]*>)?\(")
 OTHERS = re.compile(r"p?shmem_|aclshmemx?_|smem_|memspan_|MEMSPAN_(?:SET|WORDS)$|(?:Strides|Signal|ActiveSet|SameValue)$|k[A-Z]")
-# with_cache(), move_batch() and join_pool() do nothing outside with_pool(), nor does with_both() outside with_event().
-GUARD = re.compile(r"\b(?:with_(?:group|message|pool|space|request|endpoint|stream|event|cache|both)|move_batch|join_pool|prepare)\(")
+# Functions named with_x(), move_batch() and join_pool() do nothing outside with().
+GUARD = re.compile(r"\b(?:with<\w+>|with_(?:group|message|cache|both)|move_batch|join_pool|prepare)\(")
 
 
 def without_comments(text):

@@ -7,8 +7,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "capi/handle_table.h"
-#include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
 #include "core/thread.h"
 #include "observe/counters.h"
@@ -42,26 +40,24 @@ using MessageTable = HandleTable<HeldMessage, HandleKind::kMessage, 65536>;
 
 // `action(member)` gives a Status or a code.
 template <typename Action>
-std::int32_t with_group(const char* call, const void* handle, Action action) try {
-  auto held = fork_aware_singleton<Groups>().use(handle);
-  if (!held) return bad_handle(call, handle, "group");
-  if ((*held)->group->has_left())
-    return smem_failure(call, SMEM_NOT_STARTED, "this member has left the group");
-  return smem_result(call, action(**held));
+std::int32_t with_group(const char* call, const void* handle, Action action) {
+  return with<Groups>(call, handle, [&](const std::shared_ptr<Member>& member) {
+    if (member->group->has_left())
+      return smem_failure(call, SMEM_NOT_STARTED, "this member has left the group");
+    return smem_result(call, action(*member));
+  });
 }
-MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 
 // `action(member, message)` gives the code.
 template <typename Action>
-std::int32_t with_message(const char* call, const void* handle, Action action) try {
-  auto held = fork_aware_singleton<MessageTable>().use(handle);
-  if (!held) return bad_handle(call, handle, "request");
-  const auto member = held->member.lock();
-  if (member == nullptr)
-    return smem_failure(call, SMEM_NOT_STARTED, "the request's group has been destroyed");
-  return action(*member, held->message);
+std::int32_t with_message(const char* call, const void* handle, Action action) {
+  return with<MessageTable>(call, handle, [&](const HeldMessage& held) {
+    const auto member = held.member.lock();
+    if (member == nullptr)
+      return smem_failure(call, SMEM_NOT_STARTED, "the request's group has been destroyed");
+    return action(*member, held.message);
+  });
 }
-MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 
 // At the end of the process: peers that wait for it need not wait until the kernel reports its end.
 void leave_all() {
@@ -215,13 +211,12 @@ MEMSPAN_EXPORT int32_t memspan_group_create(int rank, int size, memspan_group_ex
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int32_t memspan_group_leave(memspan_group_t group) try {
-  auto held = fork_aware_singleton<Groups>().use(group);
-  if (!held) return bad_handle(__func__, group, "group");
-  (*held)->group->leave();
-  return SMEM_OK;
+MEMSPAN_EXPORT int32_t memspan_group_leave(memspan_group_t group) {
+  return with<Groups>(__func__, group, [](const std::shared_ptr<Member>& member) {
+    member->group->leave();
+    return SMEM_OK;
+  });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_group_destroy(memspan_group_t group) try {
   if (fork_aware_singleton<Groups>().remove(group) == nullptr)
@@ -449,13 +444,12 @@ MEMSPAN_EXPORT int32_t memspan_group_map(memspan_group_t group, void* mine, void
 }
 
 // Also for a member that has left: what it has mapped stays until then.
-MEMSPAN_EXPORT int32_t memspan_group_unmap(memspan_group_t group, void* const mapped[]) try {
-  auto held = fork_aware_singleton<Groups>().use(group);
-  if (!held) return bad_handle(__func__, group, "group");
-  if (mapped == nullptr) return smem_result(__func__, null_argument("mapped"));
-  return smem_result(__func__, (*held)->mapped.unmap(*(*held)->group, mapped));
+MEMSPAN_EXPORT int32_t memspan_group_unmap(memspan_group_t group, void* const mapped[]) {
+  return with<Groups>(__func__, group, [&](const std::shared_ptr<Member>& member) {
+    if (mapped == nullptr) return null_argument("mapped");
+    return member->mapped.unmap(*member->group, mapped);
+  });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_group_swap_word(memspan_group_t group, uint32_t* word,
                                                uint32_t expected, uint32_t value, int member,

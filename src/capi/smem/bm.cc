@@ -2,8 +2,6 @@
 // Big Memory but its copies: becoming a member, pools, joining, and what addresses mean.
 #include "capi/smem/bm.h"
 
-#include "capi/smem/fork_aware_singleton.h"
-#include "capi/smem/rank_binding.h"
 #include "capi/store_security.h"
 #include "core/log.h"
 #include "device/choice.h"
@@ -18,12 +16,8 @@ constexpr std::uint32_t kNumaIsSaid = 1U << SMEM_BM_PERFORMANCE_MODE_FLAG_INDEX;
 constexpr std::uint32_t kKnownFlags = (1U << 11) - 1;
 constexpr std::uint32_t kKnownOperations = 0xff;
 
-struct BigMemoryBinding : RankBinding {
-  BigMemoryBinding() : RankBinding("bm", "BM", "pool") {}
-};
-
-RankBinding& pool_binding() {
-  return fork_aware_singleton<BigMemoryBinding>();
+Pools& pools() {
+  return fork_aware_singleton<Pools>();
 }
 
 // ---- becoming a member
@@ -63,10 +57,10 @@ Result<RankMembership> become_member(const char* url, std::uint32_t ranks,
   MEMSPAN_PASS_ASSIGN(auto member,
                       member_at(url, may_host ? Hosting::kWhenPossible : Hosting::kNever,
                                 AfterLoss::kEnds, std::move(security), deadline));
-  return pool_binding().claim(std::move(member), config.autoRanking ? -1 : config.rankId, ranks,
-                              {std::chrono::seconds(config.createTimeout),
-                               std::chrono::seconds(config.controlOperationTimeout)},
-                              deadline);
+  return pools().claim(std::move(member), config.autoRanking ? -1 : config.rankId, ranks,
+                       {std::chrono::seconds(config.createTimeout),
+                        std::chrono::seconds(config.controlOperationTimeout)},
+                       deadline);
 }
 
 // ---- pools
@@ -138,25 +132,14 @@ Result<std::unique_ptr<BigMemory>> make_pool(std::uint32_t id,
 }
 
 smem_bm_t create_pool(const char* call, std::uint32_t id, const smem_bm_create_option_t* option) {
-  return pool_binding().create(
+  return pools().create(
       call, id, [&](std::uint32_t) { return check_option(option); }, SMEM_RES_IN_USE,
       [&](const RankMembership& membership) -> Result<void*> {
         MEMSPAN_PASS_ASSIGN(auto pool, make_pool(id, *option, membership));
         if (const Status& placed = pool->pool->placement(); !placed.is_ok())
           log_line(LogLevel::kWarn, fmt::format("{}: {}", call, placed.message()));
-        return big_memories().add(std::move(pool));
+        return pools().add(std::move(pool));
       });
-}
-
-// Its memory stays until the last thread has let go of it.
-bool destroy_pool(const void* handle) {
-  if (const auto memory = big_memories().use(handle)) memory->pool->end_waits();
-  std::unique_ptr<BigMemory> memory = big_memories().remove(handle);
-  if (memory == nullptr) return false;
-  const std::uint32_t id = memory->id;
-  memory.reset();
-  pool_binding().free_id(id);
-  return true;
 }
 
 std::int32_t join_pool(const char* call, smem_bm_t handle, void** address) {
@@ -168,7 +151,7 @@ std::int32_t join_pool(const char* call, smem_bm_t handle, void** address) {
     if (address != nullptr) *address = pool.windows(kind).begin_of(pool.rank());
     return Status::ok();
   };
-  return with_pool(call, handle, join, SMEM_DUPLICATED);
+  return with<Pools>(call, handle, join, SMEM_DUPLICATED);
 }
 
 std::optional<RangeKind> kind_of(smem_bm_mem_type type) {
@@ -182,15 +165,6 @@ Status bad_type(smem_bm_mem_type type) {
 }
 
 }  // namespace
-
-BigMemories& big_memories() {
-  return fork_aware_singleton<BigMemories>();
-}
-
-std::int32_t no_such_pool(const char* call, const void* handle) {
-  return pool_binding().no_such_object(call, handle);
-}
-
 }  // namespace memspan::capi
 
 using namespace memspan;
@@ -212,21 +186,18 @@ MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int32_t smem_bm_init(const char* storeURL, uint32_t worldSize,
                                     [[maybe_unused]] uint16_t deviceId,
                                     const smem_bm_config_t* config) try {
-  return pool_binding().init(
+  return pools().init(
       __func__, [&] { return check_config(worldSize, config); },
       [&] { return become_member(storeURL, worldSize, *config); });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT void smem_bm_uninit([[maybe_unused]] uint32_t flags) try {
-  for (const void* handle : big_memories().handles()) destroy_pool(handle);
-  pool_binding().uninit();
-}
+MEMSPAN_EXPORT void smem_bm_uninit([[maybe_unused]] uint32_t flags) try { pools().destroy_all(); }
 MEMSPAN_CATCH()
 
 MEMSPAN_EXPORT uint32_t smem_bm_get_rank_id(void) try {
-  if (const auto membership = pool_binding().membership()) return membership->rank();
-  pool_binding().no_member(__func__);
+  if (const auto membership = pools().membership()) return membership->rank();
+  pools().no_member(__func__);
   return UINT32_MAX;
 }
 MEMSPAN_CATCH(UINT32_MAX)
@@ -249,7 +220,7 @@ MEMSPAN_EXPORT smem_bm_t smem_bm_create2(uint32_t id, const smem_bm_create_optio
 MEMSPAN_CATCH(nullptr)
 
 MEMSPAN_EXPORT void smem_bm_destroy(smem_bm_t handle) try {
-  if (!destroy_pool(handle)) no_such_pool(__func__, handle);
+  if (!pools().destroy(handle)) pools().no_such(__func__, handle);
 }
 MEMSPAN_CATCH()
 
@@ -265,14 +236,14 @@ __attribute__((visibility("default"))) int32_t smem_bm_join(smem_bm_t handle,
 }
 
 MEMSPAN_EXPORT int32_t smem_bm_leave(smem_bm_t handle, [[maybe_unused]] uint32_t flags) {
-  return with_pool(__func__, handle,
-                   [](BigMemory& memory) { return memory.pool->leave(memory.deadline()); });
+  return with<Pools>(__func__, handle,
+                     [](BigMemory& memory) { return memory.pool->leave(memory.deadline()); });
 }
 
 MEMSPAN_EXPORT uint64_t smem_bm_get_local_mem_size_by_mem_type(smem_bm_t handle,
                                                                smem_bm_mem_type memType) {
   std::uint64_t bytes = 0;
-  with_pool(__func__, handle, [&](BigMemory& memory) {
+  with<Pools>(__func__, handle, [&](BigMemory& memory) {
     const auto kind = kind_of(memType);
     if (!kind) return bad_type(memType);
     bytes = memory.pool->contribution(*kind).bytes;
@@ -284,7 +255,7 @@ MEMSPAN_EXPORT uint64_t smem_bm_get_local_mem_size_by_mem_type(smem_bm_t handle,
 MEMSPAN_EXPORT void* smem_bm_ptr_by_mem_type(smem_bm_t handle, smem_bm_mem_type memType,
                                              uint16_t peerRankId) {
   void* address = nullptr;
-  with_pool(__func__, handle, [&](BigMemory& memory) {
+  with<Pools>(__func__, handle, [&](BigMemory& memory) {
     if (memType != SMEM_MEM_TYPE_HOST && memType != SMEM_MEM_TYPE_DEVICE) return bad_type(memType);
     const RankWindows& windows = memory.pool->windows(*kind_of(memType));
     if (peerRankId >= memory.pool->ranks())
@@ -300,7 +271,7 @@ MEMSPAN_EXPORT void* smem_bm_ptr_by_mem_type(smem_bm_t handle, smem_bm_mem_type 
 
 MEMSPAN_EXPORT uint32_t smem_bm_get_rank_id_by_gva(smem_bm_t handle, void* gva) {
   std::uint32_t rank = UINT32_MAX;
-  with_pool(__func__, handle, [&](BigMemory& memory) {
+  with<Pools>(__func__, handle, [&](BigMemory& memory) {
     if (const auto place = find_place(*memory.pool, gva)) rank = place->rank;
     return Status::ok();
   });
@@ -308,13 +279,13 @@ MEMSPAN_EXPORT uint32_t smem_bm_get_rank_id_by_gva(smem_bm_t handle, void* gva) 
 }
 
 MEMSPAN_EXPORT int32_t smem_bm_register_user_mem(smem_bm_t handle, uint64_t addr, uint64_t size) {
-  return with_pool(
+  return with<Pools>(
       __func__, handle, [&](BigMemory& memory) { return memory.user_memory.add(addr, size); },
       SMEM_RES_IN_USE);
 }
 
 MEMSPAN_EXPORT int32_t smem_bm_unregister_user_mem(smem_bm_t handle, uint64_t addr) {
-  return with_pool(__func__, handle, [&](BigMemory& memory) {
+  return with<Pools>(__func__, handle, [&](BigMemory& memory) {
     if (addr == 0) return invalid("invalid param, addr eq 0");
     memory.user_memory.remove(addr);
     return Status::ok();
@@ -327,7 +298,7 @@ MEMSPAN_EXPORT int32_t memspan_pool_wait_members(smem_bm_t pool, uint32_t count,
                                                  uint32_t timeout_ms) {
   const char* const call = __func__;
   const Deadline deadline = deadline_of(timeout_ms);
-  return with_pool(call, pool, [&](BigMemory& memory) {
+  return with<Pools>(call, pool, [&](BigMemory& memory) {
     const std::uint32_t ranks = memory.pool->ranks();
     return smem_result_of_turn(call, count == 0 || count > ranks
                                          ? invalid("count is {}, allowed are 1 to {}", count, ranks)
@@ -338,7 +309,7 @@ MEMSPAN_EXPORT int32_t memspan_pool_wait_members(smem_bm_t pool, uint32_t count,
 MEMSPAN_EXPORT int32_t memspan_pool_wait_rank(smem_bm_t pool, uint32_t rank, uint32_t timeout_ms) {
   const char* const call = __func__;
   const Deadline deadline = deadline_of(timeout_ms);
-  return with_pool(call, pool, [&](BigMemory& memory) {
+  return with<Pools>(call, pool, [&](BigMemory& memory) {
     const std::uint32_t ranks = memory.pool->ranks();
     return smem_result_of_turn(
         call, rank >= ranks ? invalid("rank is {}, allowed are 0 to {}", rank, ranks - 1)

@@ -162,7 +162,7 @@ MEMSPAN_EXPORT int32_t smem_bm_copy(smem_bm_t handle, smem_copy_params* params, 
   if (params == nullptr) return smem_result(call, invalid("invalid param, params is null"));
   if (const Status status = check_type(number_of(t)); !status.is_ok())
     return smem_result(call, status);
-  return with_pool(call, handle, [&](BigMemory& memory) {
+  return with<Pools>(call, handle, [&](BigMemory& memory) {
     const CopyPiece piece{params->src, params->dest, params->dataSize};
     RecordedCall recorded(CallKind::kCopy, call, kNobodyNamed, piece.bytes);
     const CopyEnds ends = kEnds[t];
@@ -181,7 +181,7 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch(smem_bm_t handle, smem_batch_copy_para
   const char* const call = __func__;
   if (const Status status = check_batch(params, number_of(t)); !status.is_ok())
     return smem_result(call, status);
-  return with_pool(call, handle, [&](BigMemory& memory) {
+  return with<Pools>(call, handle, [&](BigMemory& memory) {
     RecordedCall recorded(CallKind::kCopy, call, kNobodyNamed, bytes_of(*params));
     if ((flags & ASYNC_COPY_FLAG) != 0)
       return recorded.ends(begin_batch(memory, *params, kEnds[t]));
@@ -199,7 +199,7 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle,
   Status status = check_batch(params, number_of(t));
   if (status.is_ok()) status = check_results(results, params->batchSize, flags);
   if (!status.is_ok()) return smem_result(call, status);
-  return with_pool(call, handle, [&](BigMemory& memory) {
+  return with<Pools>(call, handle, [&](BigMemory& memory) {
     RecordedCall recorded(CallKind::kCopy, call, kNobodyNamed, bytes_of(*params));
     std::fill_n(results->results, params->batchSize, SMEM_OK);
     std::uint32_t failures = 0;
@@ -222,6 +222,6 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle,
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_bm_wait(smem_bm_t handle) {
-  return with_pool(__func__, handle,
-                   [](BigMemory& memory) { return memory.copies.wait(memory.deadline()); });
+  return with<Pools>(__func__, handle,
+                     [](BigMemory& memory) { return memory.copies.wait(memory.deadline()); });
 }

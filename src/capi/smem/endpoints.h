@@ -2,18 +2,10 @@
 // The endpoints that programs made, and their requests.
 #pragma once
 
-#include "capi/handle_table.h"
-#include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
 #include "fabric/transfer/transfer_endpoint.h"
 
 namespace memspan::capi {
-
-using Endpoints = HandleTable<transfer::Endpoint, HandleKind::kEndpoint>;
-// A child of fork() has none of its parent's.
-inline Endpoints& endpoints() {
-  return fork_aware_singleton<Endpoints>();
-}
 
 // Between smem_trans_init() and smem_trans_uninit(); a child of fork() need not say it again.
 inline std::atomic<bool>& trans_is_ready() {
@@ -30,31 +22,29 @@ inline Status check_text(const char* what, const char* text) {
   return invalid(fmt::format("invalid {}, which is null/empty", what));
 }
 
-// For a handle that names no endpoint. Callers check the other arguments first.
-inline std::int32_t bad_endpoint(const char* call, const void* handle) {
-  if (handle == nullptr) return bad_handle(call, handle, "endpoint");
-  if (!trans_is_ready()) return trans_not_ready(call);
-  return smem_failure(
-      call, SMEM_INVALID_PARAM,
-      fmt::format("not found handle {}: get entry by handle failed; a child of fork() "
-                  "has none of its parent's",
-                  handle));
+struct Endpoints : HandleTable<transfer::Endpoint, HandleKind::kEndpoint> {
+  // For a handle that names no endpoint. Callers check the other arguments first.
+  static std::int32_t no_such(const char* call, const void* handle) {
+    if (handle == nullptr) return bad_handle(call, handle, kName);
+    if (!trans_is_ready()) return trans_not_ready(call);
+    return smem_failure(
+        call, SMEM_INVALID_PARAM,
+        fmt::format("not found handle {}: get entry by handle failed; a child of fork() "
+                    "has none of its parent's",
+                    handle));
+  }
+};
+// A child of fork() has none of its parent's.
+inline Endpoints& endpoints() {
+  return fork_aware_singleton<Endpoints>();
 }
 
-// `action(endpoint)` gives a Status or a code.
-template <typename Action>
-std::int32_t with_endpoint(const char* call, const void* handle, Action action) try {
-  auto endpoint = endpoints().use(handle);
-  return endpoint ? smem_result(call, action(*endpoint)) : bad_endpoint(call, handle);
-}
-MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
-
-// The same when the other arguments are good.
+// Calls `action(endpoint)` when the other arguments are good.
 template <typename Action>
 std::int32_t do_at_endpoint(const char* call, const void* handle, const Status& arguments,
                             Action action) {
   if (handle != nullptr && !arguments.is_ok()) return smem_result(call, arguments);
-  return with_endpoint(call, handle, action);
+  return with<Endpoints>(call, handle, action);
 }
 
 // The requests that programs prepared.
@@ -68,12 +58,4 @@ using Requests = HandleTable<HeldRequest, HandleKind::kRequest, 16384>;
 inline Requests& requests() {
   return fork_aware_singleton<Requests>();
 }
-// `action(held)` gives a Status or a code.
-template <typename Action>
-std::int32_t with_request(const char* call, const void* handle, Action action) try {
-  auto held = requests().use(handle);
-  return held ? smem_result(call, action(*held)) : bad_handle(call, handle, "request");
-}
-MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
-
 }  // namespace memspan::capi

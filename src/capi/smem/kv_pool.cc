@@ -28,7 +28,7 @@ Status check_keys(const memspan_kv_key_t* keys, std::size_t count) {
 
 template <typename Action>
 std::int32_t with_cache(const char* call, smem_bm_t pool, Action action) {
-  return with_pool(call, pool, [&](BigMemory& memory) {
+  return with<Pools>(call, pool, [&](BigMemory& memory) {
     BlockCache* const cache = memory.blocks_ready.load(std::memory_order_acquire);
     return cache != nullptr
                ? action(*cache)
@@ -85,7 +85,7 @@ using namespace memspan;
 using namespace memspan::capi;
 
 MEMSPAN_EXPORT int32_t memspan_kv_start(smem_bm_t pool, uint32_t sections) {
-  return with_pool(
+  return with<Pools>(
       __func__, pool,
       [&](BigMemory& memory) {
         const MutexLock lock(memory.starting);

@@ -55,7 +55,7 @@ Result<RankMembership> RankBinding::claim(std::shared_ptr<Member> member, int ra
       .member = std::move(member), .claim = std::move(claim), .ranks = ranks, .limits = limits};
 }
 
-std::int32_t RankBinding::no_such_object(const char* call, const void* handle) {
+std::int32_t RankBinding::no_such(const char* call, const void* handle) {
   if (handle != nullptr && !membership()) return no_member(call);
   return bad_handle(call, handle, object_);
 }

@@ -11,6 +11,13 @@
 
 namespace memspan::capi {
 
+// What RankedObjects holds.
+struct RankedObject {
+  std::uint32_t id = 0;
+  Duration limit = {};  // of operations that wait for others
+  Deadline deadline() const { return Deadline::after(limit); }
+};
+
 struct RankLimits {
   Duration create = {};
   Duration operation = {};  // one that waits for others
@@ -94,7 +101,7 @@ class RankBinding {
     ids_.erase(id);
   }
   // Why a handle names nothing, kept as the call's failure.
-  std::int32_t no_such_object(const char* call, const void* handle) MEMSPAN_EXCLUDES(mutex_);
+  std::int32_t no_such(const char* call, const void* handle) MEMSPAN_EXCLUDES(mutex_);
   // Keeps as the call's failure that this process has no rank.
   std::int32_t no_member(const char* call) MEMSPAN_EXCLUDES(mutex_);
 
@@ -111,6 +118,29 @@ class RankBinding {
   std::optional<RankMembership> membership_ MEMSPAN_GUARDED_BY(mutex_);
   // Ids of objects that exist or are being made.
   std::set<std::uint32_t> ids_ MEMSPAN_GUARDED_BY(mutex_);
+};
+
+// A binding with the objects that it makes. An Object is a RankedObject with end_waits().
+template <typename Object, HandleKind kind, std::uint32_t kMost>
+class RankedObjects : public RankBinding, public HandleTable<Object, kind, kMost> {
+ public:
+  RankedObjects(const char* name, const char* title)
+      : RankBinding(name, title, HandleTable<Object, kind, kMost>::kName) {}
+
+  // Ends waits first: remove() waits for their callers. False when the handle names none.
+  bool destroy(const void* handle) {
+    if (const auto used = this->use(handle)) used->end_waits();
+    std::unique_ptr<Object> object = this->remove(handle);
+    if (object == nullptr) return false;
+    const std::uint32_t id = object->id;
+    object.reset();
+    free_id(id);
+    return true;
+  }
+  void destroy_all() {
+    for (const void* handle : this->handles()) destroy(handle);
+    uninit();
+  }
 };
 
 }  // namespace memspan::capi

@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "capi/errors.h"
+#include "capi/handle_table.h"
 #include "capi/out_of_memory.h"
+#include "capi/smem/fork_aware_singleton.h"
 #include "core/clock.h"
 #include "core/status.h"
 
@@ -51,15 +53,28 @@ void keep_smem_code(std::int32_t code);
 // For a handle that names no `what` ("stream"), or is NULL.
 std::int32_t bad_handle(const char* call, const void* handle, std::string_view what);
 
-// Writes the handle of a new `what` to `into`, unless the table is full.
+// Calls `action(object)`, which gives a Status or a code, with what a handle of a Table names.
+template <typename Table, typename Action>
+std::int32_t with(const char* call, const void* handle, Action action,
+                  std::int32_t if_unavailable = SMEM_NOT_STARTED) try {
+  Table& table = fork_aware_singleton<Table>();
+  if (const auto used = table.use(handle)) return smem_result(call, action(*used), if_unavailable);
+  if constexpr (requires { table.no_such(call, handle); })
+    return table.no_such(call, handle);
+  else
+    return bad_handle(call, handle, Table::kName);
+}
+MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
+
+// Writes the handle of a new object to `into`, unless the table is full.
 template <typename Table, typename Object>
 std::int32_t add_object(const char* call, Table& table, std::unique_ptr<Object> object,
-                        const char* what, void** into) {
+                        void** into) {
   void* const handle = table.add(std::move(object));
   if (handle == nullptr)
     return smem_failure(
         call, SMEM_NO_RESOURCES,
-        "there are " + std::to_string(Table::kMost) + " " + what + "s already, the most");
+        "there are " + std::to_string(Table::kMost) + " " + Table::kName + "s already, the most");
   *into = handle;
   return SMEM_OK;
 }

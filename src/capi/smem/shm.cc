@@ -3,8 +3,6 @@
 #include <memspan/space_calls.h>
 #include <smem/host/smem_shm.h>
 
-#include "capi/handle_table.h"
-#include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/rank_binding.h"
 #include "device/choice.h"
 #include "fabric/space.h"
@@ -16,37 +14,18 @@ namespace {
 constexpr std::uint32_t kMostSpaceId = 63;
 constexpr std::uint32_t kOperations = SMEMS_DATA_OP_MTE | SMEMS_DATA_OP_SDMA | SMEMS_DATA_OP_RDMA;
 
-struct ShareMemoryBinding : RankBinding {
-  ShareMemoryBinding() : RankBinding("shm", "SHM", "space") {}
-};
-
-RankBinding& space_binding() {
-  return fork_aware_singleton<ShareMemoryBinding>();
-}
-
 // The object behind a handle.
-struct SharedSpace {
-  std::uint32_t id = 0;
-  Duration limit = {};  // of operations that wait for others
+struct SharedSpace : RankedObject {
   std::unique_ptr<Space> space;
-
-  Deadline deadline() const { return Deadline::after(limit); }
+  void end_waits() const { space->close(); }
 };
 
-using SharedSpaces = HandleTable<SharedSpace, HandleKind::kSpace, kMostSpaceId + 1>;
-SharedSpaces& shared_spaces() {
-  return fork_aware_singleton<SharedSpaces>();
+struct Spaces : RankedObjects<SharedSpace, HandleKind::kSpace, kMostSpaceId + 1> {
+  Spaces() : RankedObjects("shm", "SHM") {}
+};
+Spaces& spaces() {
+  return fork_aware_singleton<Spaces>();
 }
-
-// Calls `function` with what the handle names.
-template <typename Function>
-std::int32_t with_space(const char* call, const void* handle, Function function,
-                        std::int32_t if_unavailable = SMEM_NOT_STARTED) try {
-  const auto used = shared_spaces().use(handle);
-  return used ? smem_result(call, function(*used), if_unavailable)
-              : space_binding().no_such_object(call, handle);
-}
-MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 
 // ---- becoming a member
 
@@ -68,10 +47,10 @@ Result<RankMembership> become_member(const char* url, std::uint32_t ranks, std::
   const bool hosts = config.startConfigStoreServer && rank == 0;
   MEMSPAN_PASS_ASSIGN(auto member, member_at(url, hosts ? Hosting::kWhenPossible : Hosting::kNever,
                                              AfterLoss::kEnds, std::nullopt, deadline));
-  return space_binding().claim(std::move(member), static_cast<int>(rank), ranks,
-                               {std::chrono::seconds(config.shmCreateTimeout),
-                                std::chrono::seconds(config.controlOperationTimeout)},
-                               deadline);
+  return spaces().claim(std::move(member), static_cast<int>(rank), ranks,
+                        {std::chrono::seconds(config.shmCreateTimeout),
+                         std::chrono::seconds(config.controlOperationTimeout)},
+                        deadline);
 }
 
 // ---- spaces
@@ -120,18 +99,7 @@ Result<void*> make_space(const RankMembership& membership, const SpaceRequest& r
   shared->id = request.id;
   shared->limit = membership.limits.operation;
   *gva = shared->space->base();
-  return shared_spaces().add(std::move(shared));  // there is a slot for every id
-}
-
-// Ends its collectives first: remove() would wait for callers that wait for peers.
-bool destroy_space(const void* handle) {
-  if (const auto used = shared_spaces().use(handle)) used->space->close();
-  std::unique_ptr<SharedSpace> shared = shared_spaces().remove(handle);
-  if (shared == nullptr) return false;
-  const std::uint32_t id = shared->id;
-  shared.reset();
-  space_binding().free_id(id);
-  return true;
+  return spaces().add(std::move(shared));  // there is a slot for every id
 }
 
 // ---- collectives
@@ -234,16 +202,13 @@ MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int32_t smem_shm_init(const char* configStoreIpPort, uint32_t worldSize,
                                      uint32_t rankId, [[maybe_unused]] uint16_t deviceId,
                                      smem_shm_config_t* config) try {
-  return space_binding().init(
+  return spaces().init(
       __func__, [&] { return check_config(worldSize, rankId, config); },
       [&] { return become_member(configStoreIpPort, worldSize, rankId, *config); });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT void smem_shm_uninit([[maybe_unused]] uint32_t flags) try {
-  for (const void* handle : shared_spaces().handles()) destroy_space(handle);
-  space_binding().uninit();
-}
+MEMSPAN_EXPORT void smem_shm_uninit([[maybe_unused]] uint32_t flags) try { spaces().destroy_all(); }
 MEMSPAN_CATCH()
 
 MEMSPAN_EXPORT uint32_t smem_shm_query_support_data_operation(void) {
@@ -254,7 +219,7 @@ MEMSPAN_EXPORT smem_shm_t smem_shm_create(uint32_t id, uint32_t rankSize, uint32
                                           uint64_t symmetricSize, smem_shm_data_op_type dataOpType,
                                           [[maybe_unused]] uint32_t flags, void** gva) try {
   const SpaceRequest request{id, rankSize, rankId, symmetricSize, number_of(dataOpType)};
-  return space_binding().create(
+  return spaces().create(
       __func__, id, [&](std::uint32_t most_ranks) { return check_space(request, most_ranks, gva); },
       SMEM_DUPLICATED,
       [&](const RankMembership& membership) { return make_space(membership, request, gva); });
@@ -262,13 +227,13 @@ MEMSPAN_EXPORT smem_shm_t smem_shm_create(uint32_t id, uint32_t rankSize, uint32
 MEMSPAN_CATCH(nullptr)
 
 MEMSPAN_EXPORT int32_t smem_shm_destroy(smem_shm_t handle, [[maybe_unused]] uint32_t flags) try {
-  return destroy_space(handle) ? SMEM_OK : space_binding().no_such_object(__func__, handle);
+  return spaces().destroy(handle) ? SMEM_OK : spaces().no_such(__func__, handle);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_shm_set_extra_context(smem_shm_t handle, const void* context,
                                                   uint32_t size) {
-  return with_space(__func__, handle, [&](SharedSpace& shared) {
+  return with<Spaces>(__func__, handle, [&](SharedSpace& shared) {
     if (context == nullptr) return null_argument("context");
     if (size == 0 || size > kMostContextBytes)
       return invalid("invalid param, size must be between 1~{}, not {}", kMostContextBytes, size);
@@ -279,7 +244,7 @@ MEMSPAN_EXPORT int32_t smem_shm_set_extra_context(smem_shm_t handle, const void*
 
 MEMSPAN_EXPORT int32_t smem_shm_get_extra_context(smem_shm_t handle, void* context,
                                                   uint32_t capacity, uint32_t* size) {
-  return with_space(__func__, handle, [&](SharedSpace& shared) {
+  return with<Spaces>(__func__, handle, [&](SharedSpace& shared) {
     if (size == nullptr) return null_argument("size");
     if (context == nullptr && capacity != 0) return null_argument("context");
     *size = static_cast<std::uint32_t>(
@@ -290,7 +255,7 @@ MEMSPAN_EXPORT int32_t smem_shm_get_extra_context(smem_shm_t handle, void* conte
 
 MEMSPAN_EXPORT uint32_t smem_shm_get_global_rank(smem_shm_t handle) {
   std::uint32_t rank = UINT32_MAX;
-  with_space(__func__, handle, [&](SharedSpace& shared) {
+  with<Spaces>(__func__, handle, [&](SharedSpace& shared) {
     rank = shared.space->rank();
     return Status::ok();
   });
@@ -299,7 +264,7 @@ MEMSPAN_EXPORT uint32_t smem_shm_get_global_rank(smem_shm_t handle) {
 
 MEMSPAN_EXPORT uint32_t smem_shm_get_global_rank_size(smem_shm_t handle) {
   std::uint32_t ranks = UINT32_MAX;
-  with_space(__func__, handle, [&](SharedSpace& shared) {
+  with<Spaces>(__func__, handle, [&](SharedSpace& shared) {
     ranks = shared.space->ranks();
     return Status::ok();
   });
@@ -307,7 +272,7 @@ MEMSPAN_EXPORT uint32_t smem_shm_get_global_rank_size(smem_shm_t handle) {
 }
 
 MEMSPAN_EXPORT int32_t smem_shm_control_barrier(smem_shm_t handle) {
-  return with_space(__func__, handle, [&](SharedSpace& shared) {
+  return with<Spaces>(__func__, handle, [&](SharedSpace& shared) {
     return gather(shared, nullptr, kBarrier, "").status();
   });
 }
@@ -315,14 +280,14 @@ MEMSPAN_EXPORT int32_t smem_shm_control_barrier(smem_shm_t handle) {
 MEMSPAN_EXPORT int32_t smem_shm_control_allgather(smem_shm_t handle, const char* sendBuf,
                                                   uint32_t sendSize, char* recvBuf,
                                                   uint32_t recvSize) {
-  return with_space(__func__, handle, [&](SharedSpace& shared) {
+  return with<Spaces>(__func__, handle, [&](SharedSpace& shared) {
     return allgather(shared, nullptr, {sendBuf, sendSize, recvBuf, recvSize});
   });
 }
 
 MEMSPAN_EXPORT int32_t smem_shm_subgroup_barrier(smem_shm_t handle, const char* key,
                                                  uint32_t rankSize, uint32_t rankId) {
-  return with_space(__func__, handle, [&](SharedSpace& shared) {
+  return with<Spaces>(__func__, handle, [&](SharedSpace& shared) {
     const Subgroup group{key, rankSize, rankId};
     MEMSPAN_PASS(check_subgroup(shared, group));
     return gather(shared, &group, kBarrier, "").status();
@@ -333,7 +298,7 @@ MEMSPAN_EXPORT int32_t smem_shm_subgroup_allgather(smem_shm_t handle, const char
                                                    uint32_t rankSize, uint32_t rankId,
                                                    const char* sendBuf, uint32_t sendSize,
                                                    char* recvBuf, uint32_t recvSize) {
-  return with_space(__func__, handle, [&](SharedSpace& shared) {
+  return with<Spaces>(__func__, handle, [&](SharedSpace& shared) {
     const Subgroup group{key, rankSize, rankId};
     MEMSPAN_PASS(check_subgroup(shared, group));
     return allgather(shared, &group, {sendBuf, sendSize, recvBuf, recvSize});
@@ -342,7 +307,7 @@ MEMSPAN_EXPORT int32_t smem_shm_subgroup_allgather(smem_shm_t handle, const char
 
 MEMSPAN_EXPORT int32_t smem_shm_topology_can_reach(smem_shm_t handle, uint32_t remoteRank,
                                                    uint32_t* reachInfo) {
-  return with_space(__func__, handle, [&](SharedSpace& shared) {
+  return with<Spaces>(__func__, handle, [&](SharedSpace& shared) {
     const std::uint32_t ranks = shared.space->ranks();
     if (remoteRank >= ranks)
       return invalid("invalid param, remoteRank is {}, allowed are 0 to {}", remoteRank, ranks - 1);
@@ -354,7 +319,7 @@ MEMSPAN_EXPORT int32_t smem_shm_topology_can_reach(smem_shm_t handle, uint32_t r
 
 MEMSPAN_EXPORT int32_t smem_shm_atomic_alloc_value(smem_shm_t handle, uint32_t limit,
                                                    uint32_t* retVal) {
-  return with_space(
+  return with<Spaces>(
       __func__, handle,
       [&](SharedSpace& shared) {
         if (limit == 0) return invalid("invalid param, limit is 0");
@@ -369,13 +334,13 @@ MEMSPAN_EXPORT int32_t smem_shm_atomic_alloc_value(smem_shm_t handle, uint32_t l
 }
 
 MEMSPAN_EXPORT int32_t smem_shm_atomic_release_value(smem_shm_t handle, int32_t value) {
-  return with_space(__func__, handle, [&](SharedSpace& shared) {
+  return with<Spaces>(__func__, handle, [&](SharedSpace& shared) {
     return shared.space->numbers().give_back(static_cast<std::uint32_t>(value), shared.deadline());
   });
 }
 
 MEMSPAN_EXPORT int32_t smem_shm_register_exit(smem_shm_t handle, void (*exit)(int)) {
-  return with_space(
+  return with<Spaces>(
       __func__, handle,
       [&](SharedSpace& shared) {
         if (exit == nullptr) return null_argument("exit");
@@ -385,7 +350,7 @@ MEMSPAN_EXPORT int32_t smem_shm_register_exit(smem_shm_t handle, void (*exit)(in
 }
 
 MEMSPAN_EXPORT void smem_shm_global_exit(smem_shm_t handle, int status) {
-  with_space(__func__, handle, [&](SharedSpace& shared) {
+  with<Spaces>(__func__, handle, [&](SharedSpace& shared) {
     return shared.space->exit().announce(status, shared.deadline());
   });
 }
@@ -393,8 +358,8 @@ MEMSPAN_EXPORT void smem_shm_global_exit(smem_shm_t handle, int status) {
 // ---- calls of kernels
 
 MEMSPAN_EXPORT int32_t memspan_space_facts_of(uint32_t id, memspan_space_facts* facts) try {
-  for (const void* handle : shared_spaces().handles()) {
-    const auto used = shared_spaces().use(handle);
+  for (const void* handle : spaces().handles()) {
+    const auto used = spaces().use(handle);
     if (!used || used->id != id) continue;
     Space& space = *used->space;
     const std::span<std::byte> context = space.context();

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <memspan/stream.h>
 
-#include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/result.h"
 #include "capi/smem/stream_table.h"
 #include "device/choice.h"
@@ -12,10 +11,6 @@
 #include "device/stream.h"
 
 namespace memspan::capi {
-
-Streams& streams() {
-  return fork_aware_singleton<Streams>();
-}
 
 memspan_stream_t default_stream() {
   struct Default {
@@ -36,21 +31,6 @@ Events& events() {
   return fork_aware_singleton<Events>();
 }
 
-// `action(stream)` gives a Status or a code.
-template <typename Action>
-std::int32_t with_stream(const char* call, memspan_stream_t stream, Action action) try {
-  auto used = streams().use(stream);
-  return used ? smem_result(call, action(*used)) : bad_handle(call, stream, "stream");
-}
-MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
-
-template <typename Action>
-std::int32_t with_event(const char* call, memspan_event_t event, Action action) try {
-  auto used = events().use(event);
-  return used ? smem_result(call, action(*used)) : bad_handle(call, event, "event");
-}
-MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
-
 // The code of work that a stream was given.
 std::int32_t given(const char* call, const Status& status) {
   return status.is_ok() ? SMEM_OK : smem_failure(call, SMEM_NO_RESOURCES, status.message());
@@ -58,8 +38,8 @@ std::int32_t given(const char* call, const Status& status) {
 
 std::int32_t with_both(const char* call, memspan_event_t event, memspan_stream_t stream,
                        Status (*work)(Event& event, Stream& stream)) {
-  return with_event(call, event, [&](Event& its) {
-    return with_stream(call, stream, [&](Stream& of) { return given(call, work(its, of)); });
+  return with<Events>(call, event, [&](Event& its) {
+    return with<Streams>(call, stream, [&](Stream& of) { return given(call, work(its, of)); });
   });
 }
 
@@ -73,7 +53,7 @@ std::int32_t launch(const char* call, memspan_stream_t stream, unsigned blocks,
   if (blocks == 0 || blocks > BlockThreads::kMostBlocks)
     return smem_result(call, invalid("invalid param, {} blocks; allowed are 1 to {}", blocks,
                                      BlockThreads::kMostBlocks));
-  return with_stream(call, stream, [&](Stream& used) {
+  return with<Streams>(call, stream, [&](Stream& used) {
     return given(call, used.submit([passed = std::move(passed), kernel, blocks] {
       return fork_aware_singleton<BlockThreads>().run(blocks,
                                                       [&](unsigned) { kernel(passed.get()); });
@@ -89,7 +69,7 @@ using namespace memspan::capi;
 
 MEMSPAN_EXPORT int32_t memspan_stream_create(memspan_stream_t* stream) try {
   if (stream == nullptr) return smem_result(__func__, null_argument("stream"));
-  return add_object(__func__, streams(), std::make_unique<Stream>(), "stream", stream);
+  return add_object(__func__, streams(), std::make_unique<Stream>(), stream);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
@@ -99,7 +79,7 @@ MEMSPAN_CATCH(nullptr)
 MEMSPAN_EXPORT int32_t memspan_stream_destroy(memspan_stream_t stream) try {
   if (stream != nullptr && stream == default_stream())
     return smem_result(__func__, invalid("invalid param, the default stream cannot be destroyed"));
-  const std::int32_t code = with_stream(__func__, stream, [](Stream& used) {
+  const std::int32_t code = with<Streams>(__func__, stream, [](Stream& used) {
     return used.is_own_work()
                ? invalid("invalid param, the stream cannot be destroyed by its own work")
                : Status::ok();
@@ -110,21 +90,21 @@ MEMSPAN_EXPORT int32_t memspan_stream_destroy(memspan_stream_t stream) try {
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_stream_query(memspan_stream_t stream) {
-  return with_stream(__func__, stream, [](Stream& used) {
+  return with<Streams>(__func__, stream, [](Stream& used) {
     return std::int32_t{used.is_idle() ? SMEM_OK : MEMSPAN_STREAM_BUSY};
   });
 }
 
 MEMSPAN_EXPORT int32_t memspan_stream_synchronize(memspan_stream_t stream, uint32_t timeout_ms) {
-  return with_stream(__func__, stream,
-                     [&](Stream& used) { return used.synchronize(deadline_of(timeout_ms)); });
+  return with<Streams>(__func__, stream,
+                       [&](Stream& used) { return used.synchronize(deadline_of(timeout_ms)); });
 }
 
 MEMSPAN_EXPORT int32_t memspan_stream_call(memspan_stream_t stream,
                                            int32_t (*function)(void* context), void* context) try {
   const char* const call = __func__;
   if (function == nullptr) return smem_result(call, null_argument("function"));
-  return with_stream(call, stream, [&](Stream& used) {
+  return with<Streams>(call, stream, [&](Stream& used) {
     return given(call, used.submit([function, context] {
       const std::int32_t code = function(context);
       return code == 0
@@ -140,7 +120,7 @@ MEMSPAN_EXPORT int32_t memspan_stream_copy(memspan_stream_t stream, void* dest, 
   const char* const call = __func__;
   if (bytes != 0 && (dest == nullptr || source == nullptr))
     return smem_result(call, null_argument("dest or source"));
-  return with_stream(call, stream, [&](Stream& used) {
+  return with<Streams>(call, stream, [&](Stream& used) {
     return given(call, used.submit([=, device = other_device()] {
       const bool is_plain = device == nullptr || !(device->owns(dest) || device->owns(source));
       if (!is_plain) return device->copy(dest, source, bytes);
@@ -153,7 +133,7 @@ MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_event_create(memspan_event_t* event) try {
   if (event == nullptr) return smem_result(__func__, null_argument("event"));
-  return add_object(__func__, events(), std::make_unique<Event>(), "event", event);
+  return add_object(__func__, events(), std::make_unique<Event>(), event);
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
@@ -171,14 +151,14 @@ MEMSPAN_EXPORT int32_t memspan_stream_wait_event(memspan_stream_t stream, memspa
 }
 
 MEMSPAN_EXPORT int32_t memspan_event_query(memspan_event_t event) {
-  return with_event(__func__, event, [](Event& used) {
+  return with<Events>(__func__, event, [](Event& used) {
     return std::int32_t{used.is_over() ? SMEM_OK : MEMSPAN_STREAM_BUSY};
   });
 }
 
 MEMSPAN_EXPORT int32_t memspan_event_synchronize(memspan_event_t event, uint32_t timeout_ms) {
-  return with_event(__func__, event,
-                    [&](Event& used) { return used.synchronize(deadline_of(timeout_ms)); });
+  return with<Events>(__func__, event,
+                      [&](Event& used) { return used.synchronize(deadline_of(timeout_ms)); });
 }
 
 // ---- kernels

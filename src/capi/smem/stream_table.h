@@ -5,12 +5,15 @@
 #include <memspan/stream.h>
 
 #include "capi/handle_table.h"
+#include "capi/smem/fork_aware_singleton.h"
 #include "device/stream.h"
 
 namespace memspan::capi {
 
 using Streams = HandleTable<Stream, HandleKind::kStream>;
-Streams& streams();
+inline Streams& streams() {
+  return fork_aware_singleton<Streams>();
+}
 
 // The stream of calls that name none, made at the first call; null when there can be no more.
 memspan_stream_t default_stream();

@@ -158,7 +158,7 @@ MEMSPAN_EXPORT void smem_trans_destroy(smem_trans_t handle, [[maybe_unused]] uin
   if (!may_remove(handle))
     smem_failure(__func__, SMEM_RES_IN_USE, "an endpoint cannot be destroyed by its own callback");
   else if (endpoints().remove(handle) == nullptr)
-    bad_endpoint(__func__, handle);
+    Endpoints::no_such(__func__, handle);
 }
 MEMSPAN_CATCH()
 
@@ -219,7 +219,7 @@ MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int32_t smem_trans_set_peer_down_callback(smem_trans_t handle,
                                                          smem_trans_peer_down_callback_t down,
                                                          void* userData) {
-  return with_endpoint(__func__, handle, [&](transfer::Endpoint& endpoint) {
+  return with<Endpoints>(__func__, handle, [&](transfer::Endpoint& endpoint) {
     if (down == nullptr) return endpoint.worker().set_on_peer_down(nullptr);
     return endpoint.worker().set_on_peer_down(
         [down, userData](const std::string& peer) { down(peer.c_str(), userData); });

@@ -77,7 +77,7 @@ Status move_later(const void* handle, Direction direction, const std::string& pe
 
 // No caller waits for a call of such a stream, so only the log has its failure.
 std::int32_t submit_to_device(const Arguments& given, void* stream) {
-  return with_endpoint(given.call, given.handle, [&](transfer::Endpoint& endpoint) {
+  return with<Endpoints>(given.call, given.handle, [&](transfer::Endpoint& endpoint) {
     const transfer::DeviceStream where{
         .device = other_device(),
         .stream = stream,
@@ -95,7 +95,7 @@ std::int32_t submit_to_device(const Arguments& given, void* stream) {
 }
 
 std::int32_t submit_pieces(const Arguments& given, void* stream_handle) try {
-  if (given.handle == nullptr) return bad_endpoint(given.call, given.handle);
+  if (given.handle == nullptr) return Endpoints::no_such(given.call, given.handle);
   if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
   if (stream_handle == nullptr)
     return smem_failure(given.call, SMEM_INVALID_PARAM, "invalid stream, which is null");
@@ -104,7 +104,7 @@ std::int32_t submit_pieces(const Arguments& given, void* stream_handle) try {
   if (!stream)
     return smem_failure(given.call, SMEM_INVALID_PARAM,
                         fmt::format("invalid stream: {} is not a stream", stream_handle));
-  if (!endpoints().use(given.handle)) return bad_endpoint(given.call, given.handle);
+  if (!endpoints().use(given.handle)) return Endpoints::no_such(given.call, given.handle);
   std::vector<transfer::Piece> list(given.count);
   given.pieces().fill(0, list);
   // Shared because work can be copied.

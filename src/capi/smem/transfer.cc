@@ -58,7 +58,7 @@ Status check(const Given& given) {
 template <typename Make>
 std::int32_t prepare(const Given& given, Make make) try {
   auto endpoint = endpoints().use(given.endpoint);
-  if (!endpoint) return bad_endpoint(given.call, given.endpoint);
+  if (!endpoint) return Endpoints::no_such(given.call, given.endpoint);
   if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
   transfer::MadePieces pieces = make();
   if (!pieces.is_ok()) return smem_result(given.call, pieces.status());
@@ -66,7 +66,7 @@ std::int32_t prepare(const Given& given, Make make) try {
                                            endpoint->name(), given.peer, std::move(pieces).value());
   return add_object(given.call, requests(),
                     std::make_unique<HeldRequest>(HeldRequest{given.endpoint, std::move(request)}),
-                    "request", given.request);
+                    given.request);
 }
 MEMSPAN_CATCH_IN(given.call, SMEM_MALLOC_FAILED)
 
@@ -139,7 +139,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_destroy(memspan_transfer_t request) try 
     held.request->cancel();
     return SMEM_OK;
   };
-  if (const std::int32_t code = with_request(__func__, request, cancel); code != SMEM_OK)
+  if (const std::int32_t code = with<Requests>(__func__, request, cancel); code != SMEM_OK)
     return code;
   const auto removed = requests().remove(request);
   if (removed == nullptr) return bad_handle(__func__, request, "request");
@@ -152,14 +152,14 @@ MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_transfer_reach(smem_trans_t endpoint, const char* peer) try {
   if (peer == nullptr) return smem_result(__func__, null_argument("peer"));
-  return with_endpoint(__func__, endpoint,
-                       [&](transfer::Endpoint& from) { return from.reach(peer); });
+  return with<Endpoints>(__func__, endpoint,
+                         [&](transfer::Endpoint& from) { return from.reach(peer); });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_transfer_set_message(memspan_transfer_t request, const void* message,
                                                     size_t bytes) {
-  return with_request(__func__, request, [&](HeldRequest& held) {
+  return with<Requests>(__func__, request, [&](HeldRequest& held) {
     if (bytes > transfer::kMostMessageBytes)
       return invalid(fmt::format("invalid bytes, which is {}: allowed are 0 to {}", bytes,
                                  transfer::kMostMessageBytes));
@@ -172,7 +172,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_set_message(memspan_transfer_t request, 
 
 MEMSPAN_EXPORT int32_t memspan_transfer_set_counter(memspan_transfer_t request, uint32_t counter,
                                                     uint64_t value) {
-  return with_request(__func__, request, [&](HeldRequest& held) {
+  return with<Requests>(__func__, request, [&](HeldRequest& held) {
     MEMSPAN_PASS(transfer::check_counter(counter));
     return held.request->set([&](Request::Settings& settings) {
       settings.action.has_counter = value != 0;
@@ -184,7 +184,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_set_counter(memspan_transfer_t request, 
 
 MEMSPAN_EXPORT int32_t memspan_transfer_set_patience(memspan_transfer_t request,
                                                      uint32_t timeout_ms) {
-  return with_request(__func__, request, [&](HeldRequest& held) {
+  return with<Requests>(__func__, request, [&](HeldRequest& held) {
     return held.request->set([&](Request::Settings& settings) {
       settings.patience = Duration(std::chrono::milliseconds(timeout_ms));
     });
@@ -193,7 +193,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_set_patience(memspan_transfer_t request,
 
 MEMSPAN_EXPORT int32_t memspan_transfer_set_callback(memspan_transfer_t request,
                                                      memspan_transfer_callback_t over, void* user) {
-  return with_request(__func__, request, [&](HeldRequest& held) {
+  return with<Requests>(__func__, request, [&](HeldRequest& held) {
     return held.request->set([&](Request::Settings& settings) {
       settings.on_complete = nullptr;
       if (over != nullptr)
@@ -205,7 +205,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_set_callback(memspan_transfer_t request,
 }
 
 MEMSPAN_EXPORT int32_t memspan_transfer_event(memspan_transfer_t request, int* descriptor) {
-  return with_request(__func__, request, [&](HeldRequest& held) {
+  return with<Requests>(__func__, request, [&](HeldRequest& held) {
     if (descriptor == nullptr) return null_argument("descriptor");
     MEMSPAN_PASS_ASSIGN(*descriptor, held.request->event());
     return Status::ok();
@@ -214,7 +214,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_event(memspan_transfer_t request, int* d
 
 MEMSPAN_EXPORT int32_t memspan_transfer_post(memspan_transfer_t request) {
   const char* const call = __func__;
-  return with_request(call, request, [&](HeldRequest& held) {
+  return with<Requests>(call, request, [&](HeldRequest& held) {
     auto endpoint = endpoints().use(held.endpoint);
     if (!endpoint) return Status(Code::kUnavailable, "the request's endpoint has been destroyed");
     RecordedCall recorded(CallKind::kTransfer, call, kNobodyNamed,
@@ -225,13 +225,13 @@ MEMSPAN_EXPORT int32_t memspan_transfer_post(memspan_transfer_t request) {
 
 MEMSPAN_EXPORT int32_t memspan_transfer_test(memspan_transfer_t request) {
   const char* const call = __func__;
-  return with_request(call, request,
-                      [&](HeldRequest& held) { return report(call, held.request->result()); });
+  return with<Requests>(call, request,
+                        [&](HeldRequest& held) { return report(call, held.request->result()); });
 }
 
 MEMSPAN_EXPORT int32_t memspan_transfer_result(memspan_transfer_t request,
                                                memspan_transfer_result_t* result) {
-  return with_request(__func__, request, [&](HeldRequest& held) {
+  return with<Requests>(__func__, request, [&](HeldRequest& held) {
     if (result == nullptr) return null_argument("result");
     const TransferResult found = held.request->result();
     *result = {code_of(found), found.moved};
@@ -241,14 +241,14 @@ MEMSPAN_EXPORT int32_t memspan_transfer_result(memspan_transfer_t request,
 
 MEMSPAN_EXPORT int32_t memspan_transfer_wait(memspan_transfer_t request, uint32_t timeout_ms) {
   const char* const call = __func__;
-  return with_request(call, request, [&](HeldRequest& held) {
+  return with<Requests>(call, request, [&](HeldRequest& held) {
     auto result = held.request->wait(deadline_of(timeout_ms));
     return result.is_ok() ? report(call, *result) : smem_result(call, result.status());
   });
 }
 
 MEMSPAN_EXPORT int32_t memspan_transfer_cancel(memspan_transfer_t request) {
-  return with_request(__func__, request, [](HeldRequest& held) {
+  return with<Requests>(__func__, request, [](HeldRequest& held) {
     held.request->cancel();
     return SMEM_OK;
   });
@@ -258,7 +258,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_receive(smem_trans_t endpoint,
                                                 memspan_transfer_message_t* message,
                                                 uint32_t timeout_ms) {
   const char* const call = __func__;
-  return with_endpoint(call, endpoint, [&](transfer::Endpoint& used) {
+  return with<Endpoints>(call, endpoint, [&](transfer::Endpoint& used) {
     if (message == nullptr) return smem_result(call, null_argument("message"));
     auto received = used.receive(deadline_of(timeout_ms));
     if (received.code() == Code::kTimeout) return std::int32_t{MEMSPAN_TRANSFER_PENDING};
@@ -272,7 +272,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_receive(smem_trans_t endpoint,
 }
 
 MEMSPAN_EXPORT int32_t memspan_transfer_messages_event(smem_trans_t endpoint, int* descriptor) {
-  return with_endpoint(__func__, endpoint, [&](transfer::Endpoint& used) {
+  return with<Endpoints>(__func__, endpoint, [&](transfer::Endpoint& used) {
     if (descriptor == nullptr) return null_argument("descriptor");
     *descriptor = used.messages_event();
     return Status::ok();
@@ -281,7 +281,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_messages_event(smem_trans_t endpoint, in
 
 MEMSPAN_EXPORT int32_t memspan_transfer_counter(smem_trans_t endpoint, uint32_t counter,
                                                 uint64_t* value) {
-  return with_endpoint(__func__, endpoint, [&](transfer::Endpoint& used) {
+  return with<Endpoints>(__func__, endpoint, [&](transfer::Endpoint& used) {
     if (value == nullptr) return null_argument("value");
     MEMSPAN_PASS(transfer::check_counter(counter));
     *value = transfer::read_counter(used.counters(), counter);
@@ -291,7 +291,7 @@ MEMSPAN_EXPORT int32_t memspan_transfer_counter(smem_trans_t endpoint, uint32_t 
 
 MEMSPAN_EXPORT int32_t memspan_transfer_wait_counter(smem_trans_t endpoint, uint32_t counter,
                                                      uint64_t value, uint32_t timeout_ms) {
-  return with_endpoint(__func__, endpoint, [&](transfer::Endpoint& used) {
+  return with<Endpoints>(__func__, endpoint, [&](transfer::Endpoint& used) {
     MEMSPAN_PASS(transfer::check_counter(counter));
     return used.wait_for_counter(counter, value, deadline_of(timeout_ms));
   });
