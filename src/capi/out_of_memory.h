@@ -33,21 +33,15 @@ void log_out_of_memory(const char* call, decltype(log_line)& log, LogLevel level
 
 }  // namespace memspan::capi
 
+#define MEMSPAN_CATCH_BY_(...)       \
+  catch (const std::bad_alloc&) {    \
+    __VA_ARGS__;                     \
+  }                                  \
+  catch (const std::length_error&) { \
+    __VA_ARGS__;                     \
+  }
 // Reports, and returns what follows, if anything.
-#define MEMSPAN_CATCH_IN(call, ...)              \
-  catch (const std::bad_alloc&) {                \
-    ::memspan::capi::report_out_of_memory(call); \
-    return __VA_ARGS__;                          \
-  }                                              \
-  catch (const std::length_error&) {             \
-    ::memspan::capi::report_out_of_memory(call); \
-    return __VA_ARGS__;                          \
-  }
+#define MEMSPAN_CATCH_IN(call, ...) \
+  MEMSPAN_CATCH_BY_(::memspan::capi::report_out_of_memory(call); return __VA_ARGS__)
 #define MEMSPAN_CATCH(...) MEMSPAN_CATCH_IN(__func__, __VA_ARGS__)
-#define MEMSPAN_CATCH_AND_END(call)           \
-  catch (const std::bad_alloc&) {             \
-    ::memspan::capi::end_out_of_memory(call); \
-  }                                           \
-  catch (const std::length_error&) {          \
-    ::memspan::capi::end_out_of_memory(call); \
-  }
+#define MEMSPAN_CATCH_AND_END(call) MEMSPAN_CATCH_BY_(::memspan::capi::end_out_of_memory(call))

@@ -27,8 +27,9 @@ CATCHING = {
     "openshmem/order_calls.cc": ["create_context", "quiet"],
     "openshmem/signal_calls.cc": ["put_signal_slow_path", "update"],
     "slow_path.cc": ["move_slow_path", "move_strided", "atomic_slow_path", "copy_from_device", "note_look"],
+    "smem/endpoints.h": ["do_at_endpoint"],
     "smem/result.h": ["with"],
-    "smem/trans_move.cc": ["move_pieces", "move_one_piece", "submit_pieces"],
+    "smem/trans_move.cc": ["move_one_piece", "submit_pieces"],
     "smem/transfer.cc": ["prepare"],
     "wait_sets.h": ["wait_until"],
 }
@@ -48,8 +49,9 @@ EXPORT = re.compile(r"\bMEMSPAN_EXPORT\b|\bMEMSPAN_(?:PROFILED|FLAT_PROFILED|DEP
                     r"\b__attribute__\(\(visibility\(\"default\"\)\)\)")
 CALL = re.compile(r"\b([a-zA-Z_]\w*)(?:<[\w:, ]*>)?\(")
 OTHERS = re.compile(r"p?shmem_|aclshmemx?_|smem_|memspan_|MEMSPAN_(?:SET|WORDS)$|(?:Strides|Signal|ActiveSet|SameValue)$|k[A-Z]")
-# Functions named with_x(), move_batch() and join_pool() do nothing outside with().
-GUARD = re.compile(r"\b(?:with<\w+>|with_(?:group|message|cache|both)|move_batch|join_pool|prepare)\(")
+# Functions named with_x(), move_batch(), move_pieces() and join_pool() do nothing outside with().
+GUARD = re.compile(r"\b(?:(?:value_)?with<[\w*, ]+>|with_(?:group|message|cache|both)|do_at_endpoint|"
+                   r"move_batch|move_pieces|join_pool|prepare)\(")
 
 
 def without_comments(text):

@@ -118,36 +118,24 @@ void copy_near(const char* call, void* stream, void* to, const void* from, std::
   });
 }
 
-void put_on_device(const char* call, void* stream, void* dest, const void* source,
-                   std::size_t bytes, int pe) {
+// `symmetric` is the end at `pe`, and `local` the other one.
+template <CallKind kind>
+void move_on_device(const char* call, void* stream, void* symmetric, void* local, std::size_t bytes,
+                    int pe) {
+  constexpr bool kIsPut = kind == CallKind::kPut;
   if (bytes == 0) return;
-  const Route& route = reach(call, "dest", dest, bytes, pe);
-  require_not_null(call, "source", source);
-  if (void* const there = mapped_address(dest, pe); there != nullptr)
-    return copy_near(call, stream, there, source, bytes, route);
-  const auto put = [=, to = far_place(route, dest, pe)](const void* from, std::size_t at,
-                                                        std::size_t count) {
-    require(call, to.link->put(operations(), to.place(at), from, count));
+  const Route& route = reach(call, kIsPut ? "dest" : "source", symmetric, bytes, pe);
+  require_not_null(call, kIsPut ? "source" : "dest", local);
+  if (void* const there = mapped_address(symmetric, pe); there != nullptr)
+    return copy_near(call, stream, kIsPut ? there : local, kIsPut ? local : there, bytes, route);
+  const auto move = [=, far = far_place(route, symmetric, pe)](void* part, std::size_t at,
+                                                               std::size_t count) {
+    require(call, kIsPut ? far.link->put(operations(), far.place(at), part, count)
+                         : far.link->get(operations(), part, far.place(at), count));
   };
-  if (!device().owns(source)) return call_on_device(call, stream, [=] { put(source, 0, bytes); });
-  require(call, device().begin_parts(Device::Parts::kRead, const_cast<void*>(source), bytes,
-                                     in_call(call, put), stream));
-}
-
-void get_on_device(const char* call, void* stream, void* dest, const void* source,
-                   std::size_t bytes, int pe) {
-  if (bytes == 0) return;
-  const Route& route = reach(call, "source", source, bytes, pe);
-  require_not_null(call, "dest", dest);
-  if (const void* const there = mapped_address(const_cast<void*>(source), pe); there != nullptr)
-    return copy_near(call, stream, dest, there, bytes, route);
-  const auto get = [=, from = far_place(route, source, pe)](void* to, std::size_t at,
-                                                            std::size_t count) {
-    require(call, from.link->get(operations(), to, from.place(at), count));
-  };
-  if (!device().owns(dest)) return call_on_device(call, stream, [=] { get(dest, 0, bytes); });
-  require(call,
-          device().begin_parts(Device::Parts::kWrite, dest, bytes, in_call(call, get), stream));
+  if (!device().owns(local)) return call_on_device(call, stream, [=] { move(local, 0, bytes); });
+  require(call, device().begin_parts(kIsPut ? Device::Parts::kRead : Device::Parts::kWrite, local,
+                                     bytes, in_call(call, move), stream));
 }
 
 // ACLSHMEM_SIGNAL_SET or _ADD, behind all that the stream did before. A word in memory of the
@@ -251,14 +239,14 @@ using namespace memspan::capi;
 MEMSPAN_EXPORT void aclshmemx_putmem_on_stream(void* dst, void* src, size_t elem_size, int32_t pe,
                                                aclrtStream stream) try {
   if (is_of_device(__func__, stream))
-    return put_on_device(__func__, stream, dst, src, elem_size, pe);
+    return move_on_device<CallKind::kPut>(__func__, stream, dst, src, elem_size, pe);
   submit_to_host(__func__, stream, [=] { aclshmem_putmem(dst, src, elem_size, pe); });
 }
 MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void aclshmemx_getmem_on_stream(void* dst, void* src, size_t elem_size, int32_t pe,
                                                aclrtStream stream) try {
   if (is_of_device(__func__, stream))
-    return get_on_device(__func__, stream, dst, src, elem_size, pe);
+    return move_on_device<CallKind::kGet>(__func__, stream, src, dst, elem_size, pe);
   submit_to_host(__func__, stream, [=] { aclshmem_getmem(dst, src, elem_size, pe); });
 }
 MEMSPAN_CATCH_AND_END(__func__)

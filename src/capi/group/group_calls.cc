@@ -38,7 +38,7 @@ struct HeldMessage {
 };
 using MessageTable = HandleTable<HeldMessage, HandleKind::kMessage, 65536>;
 
-// `action(member)` gives a Status or a code.
+// `action(member)` gives a Status, an OfTurn or a code.
 template <typename Action>
 std::int32_t with_group(const char* call, const void* handle, Action action) {
   return with<Groups>(call, handle, [&](const std::shared_ptr<Member>& member) {
@@ -48,14 +48,14 @@ std::int32_t with_group(const char* call, const void* handle, Action action) {
   });
 }
 
-// `action(member, message)` gives the code.
+// `action(member, message)` gives the same.
 template <typename Action>
 std::int32_t with_message(const char* call, const void* handle, Action action) {
   return with<MessageTable>(call, handle, [&](const HeldMessage& held) {
     const auto member = held.member.lock();
     if (member == nullptr)
       return smem_failure(call, SMEM_NOT_STARTED, "the request's group has been destroyed");
-    return action(*member, held.message);
+    return smem_result(call, action(*member, held.message));
   });
 }
 
@@ -253,10 +253,8 @@ MEMSPAN_EXPORT int32_t memspan_group_arrive(memspan_group_t group) {
 
 MEMSPAN_EXPORT int32_t memspan_group_wait_for_arrivals(memspan_group_t group,
                                                        uint32_t patience_us) {
-  const char* const call = __func__;
-  return with_group(call, group, [&](Member& member) {
-    return smem_result_of_turn(
-        call, member.group->wait_for_arrivals(std::chrono::microseconds(patience_us)));
+  return with_group(__func__, group, [&](Member& member) {
+    return OfTurn{member.group->wait_for_arrivals(std::chrono::microseconds(patience_us))};
   });
 }
 
@@ -399,9 +397,8 @@ MEMSPAN_EXPORT int32_t memspan_group_test(memspan_group_request_t request) {
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_wait(memspan_group_request_t request, uint32_t timeout_ms) {
-  constexpr const char* kCall = "memspan_group_wait";
-  return with_message(kCall, request, [&](Member& member, const auto& message) {
-    return smem_result_of_turn(kCall, member.messages.wait(message, deadline_in(timeout_ms)));
+  return with_message(__func__, request, [&](Member& member, const auto& message) {
+    return OfTurn{member.messages.wait(message, deadline_in(timeout_ms))};
   });
 }
 
@@ -454,12 +451,10 @@ MEMSPAN_EXPORT int32_t memspan_group_unmap(memspan_group_t group, void* const ma
 MEMSPAN_EXPORT int32_t memspan_group_swap_word(memspan_group_t group, uint32_t* word,
                                                uint32_t expected, uint32_t value, int member,
                                                uint32_t timeout_ms) {
-  const char* const call = __func__;
-  return with_group(call, group, [&](Member& self) {
-    if (word == nullptr) return smem_result(call, null_argument("word"));
+  return with_group(__func__, group, [&](Member& self) -> OfTurn {
+    if (word == nullptr) return {null_argument("word")};
     static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof *word);
     auto& shared = *reinterpret_cast<std::atomic<std::uint32_t>*>(word);
-    return smem_result_of_turn(call, pgas::swap_word(*self.group, shared, expected, value, member,
-                                                     deadline_in(timeout_ms)));
+    return {pgas::swap_word(*self.group, shared, expected, value, member, deadline_in(timeout_ms))};
   });
 }

@@ -254,28 +254,25 @@ MEMSPAN_EXPORT uint64_t smem_bm_get_local_mem_size_by_mem_type(smem_bm_t handle,
 
 MEMSPAN_EXPORT void* smem_bm_ptr_by_mem_type(smem_bm_t handle, smem_bm_mem_type memType,
                                              uint16_t peerRankId) {
-  void* address = nullptr;
-  with<Pools>(__func__, handle, [&](BigMemory& memory) {
-    if (memType != SMEM_MEM_TYPE_HOST && memType != SMEM_MEM_TYPE_DEVICE) return bad_type(memType);
-    const RankWindows& windows = memory.pool->windows(*kind_of(memType));
-    if (peerRankId >= memory.pool->ranks())
-      return invalid("invalid param, peerRankId too large: {}, allowed are 0 to {}", peerRankId,
-                     memory.pool->ranks() - 1);
-    if (windows.bytes() == 0)
-      return invalid("the pool has no memory of that type: its largest size is 0");
-    address = windows.begin_of(peerRankId);
-    return Status::ok();
-  });
-  return address;
+  return value_with<Pools, void*>(
+      __func__, handle, nullptr, [&](BigMemory& memory) -> Result<void*> {
+        if (memType != SMEM_MEM_TYPE_HOST && memType != SMEM_MEM_TYPE_DEVICE)
+          return bad_type(memType);
+        const RankWindows& windows = memory.pool->windows(*kind_of(memType));
+        if (peerRankId >= memory.pool->ranks())
+          return invalid("invalid param, peerRankId too large: {}, allowed are 0 to {}", peerRankId,
+                         memory.pool->ranks() - 1);
+        if (windows.bytes() == 0)
+          return invalid("the pool has no memory of that type: its largest size is 0");
+        return windows.begin_of(peerRankId);
+      });
 }
 
 MEMSPAN_EXPORT uint32_t smem_bm_get_rank_id_by_gva(smem_bm_t handle, void* gva) {
-  std::uint32_t rank = UINT32_MAX;
-  with<Pools>(__func__, handle, [&](BigMemory& memory) {
-    if (const auto place = find_place(*memory.pool, gva)) rank = place->rank;
-    return Status::ok();
+  return value_with<Pools>(__func__, handle, UINT32_MAX, [&](BigMemory& memory) {
+    const auto place = find_place(*memory.pool, gva);
+    return Result<std::uint32_t>(place ? place->rank : UINT32_MAX);
   });
-  return rank;
 }
 
 MEMSPAN_EXPORT int32_t smem_bm_register_user_mem(smem_bm_t handle, uint64_t addr, uint64_t size) {
@@ -296,23 +293,20 @@ MEMSPAN_EXPORT int32_t smem_bm_unregister_user_mem(smem_bm_t handle, uint64_t ad
 
 MEMSPAN_EXPORT int32_t memspan_pool_wait_members(smem_bm_t pool, uint32_t count,
                                                  uint32_t timeout_ms) {
-  const char* const call = __func__;
   const Deadline deadline = deadline_of(timeout_ms);
-  return with<Pools>(call, pool, [&](BigMemory& memory) {
+  return with<Pools>(__func__, pool, [&](BigMemory& memory) {
     const std::uint32_t ranks = memory.pool->ranks();
-    return smem_result_of_turn(call, count == 0 || count > ranks
-                                         ? invalid("count is {}, allowed are 1 to {}", count, ranks)
-                                         : memory.pool->await_members(count, deadline));
+    return OfTurn{count == 0 || count > ranks
+                      ? invalid("count is {}, allowed are 1 to {}", count, ranks)
+                      : memory.pool->await_members(count, deadline)};
   });
 }
 
 MEMSPAN_EXPORT int32_t memspan_pool_wait_rank(smem_bm_t pool, uint32_t rank, uint32_t timeout_ms) {
-  const char* const call = __func__;
   const Deadline deadline = deadline_of(timeout_ms);
-  return with<Pools>(call, pool, [&](BigMemory& memory) {
+  return with<Pools>(__func__, pool, [&](BigMemory& memory) {
     const std::uint32_t ranks = memory.pool->ranks();
-    return smem_result_of_turn(
-        call, rank >= ranks ? invalid("rank is {}, allowed are 0 to {}", rank, ranks - 1)
-                            : memory.pool->await_member(rank, deadline));
+    return OfTurn{rank >= ranks ? invalid("rank is {}, allowed are 0 to {}", rank, ranks - 1)
+                                : memory.pool->await_member(rank, deadline)};
   });
 }

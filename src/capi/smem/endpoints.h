@@ -19,7 +19,7 @@ inline std::int32_t trans_not_ready(const char* call) {
 
 inline Status check_text(const char* what, const char* text) {
   if (text != nullptr && text[0] != '\0') return Status::ok();
-  return invalid(fmt::format("invalid {}, which is null/empty", what));
+  return invalid("invalid {}, which is null/empty", what);
 }
 
 struct Endpoints : HandleTable<transfer::Endpoint, HandleKind::kEndpoint> {
@@ -39,13 +39,13 @@ inline Endpoints& endpoints() {
   return fork_aware_singleton<Endpoints>();
 }
 
-// Calls `action(endpoint)` when the other arguments are good.
-template <typename Action>
-std::int32_t do_at_endpoint(const char* call, const void* handle, const Status& arguments,
-                            Action action) {
-  if (handle != nullptr && !arguments.is_ok()) return smem_result(call, arguments);
-  return with<Endpoints>(call, handle, action);
+// Calls `action(endpoint)` when the other arguments are good, which `check()` says.
+template <typename Check, typename Action>
+std::int32_t do_at_endpoint(const char* call, const void* handle, Check check, Action action) try {
+  const Status arguments = handle == nullptr ? Status::ok() : check();
+  return arguments.is_ok() ? with<Endpoints>(call, handle, action) : smem_result(call, arguments);
 }
+MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 
 // The requests that programs prepared.
 struct HeldRequest {

@@ -18,9 +18,9 @@ void keep_smem_code(std::int32_t code) {
   last_code = code;
 }
 
-std::int32_t smem_result_of_turn(const char* call, const Status& status) {
-  if (status.code() != Code::kTimeout) return smem_result(call, status);
-  remember_error(call, status.message());
+std::int32_t smem_result(const char* call, const OfTurn& wait, std::int32_t if_unavailable) {
+  if (wait.status.code() != Code::kTimeout) return smem_result(call, wait.status, if_unavailable);
+  remember_error(call, wait.status.message());
   last_code = SMEM_TIMEOUT;
   return last_code;
 }

@@ -44,8 +44,12 @@ std::int32_t smem_result(const char* call, const Status& status,
 inline std::int32_t smem_result(const char* /*call*/, std::int32_t code, std::int32_t /*if*/ = 0) {
   return code;
 }
-// Like smem_result(), for a caller that waits again later: a timeout is kept but not logged.
-std::int32_t smem_result_of_turn(const char* call, const Status& status);
+// For a caller that waits again later: a timeout is kept but not logged.
+struct OfTurn {
+  Status status;
+};
+std::int32_t smem_result(const char* call, const OfTurn& wait,
+                         std::int32_t if_unavailable = SMEM_NOT_STARTED);
 // Like smem_result(), with a code that is more exact than the Status's own.
 std::int32_t smem_failure(const char* call, std::int32_t code, std::string_view message);
 // Sets the result of smem_get_last_err_code().
@@ -65,6 +69,17 @@ std::int32_t with(const char* call, const void* handle, Action action,
     return bad_handle(call, handle, Table::kName);
 }
 MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
+
+// The value of `action(object)`, a Result; `otherwise` if it failed, which is kept.
+template <typename Table, typename Value, typename Action>
+Value value_with(const char* call, const void* handle, Value otherwise, Action action) {
+  Value value = otherwise;
+  with<Table>(call, handle, [&](auto& object) {
+    MEMSPAN_PASS_ASSIGN(value, action(object));
+    return Status::ok();
+  });
+  return value;
+}
 
 // Writes the handle of a new object to `into`, unless the table is full.
 template <typename Table, typename Object>

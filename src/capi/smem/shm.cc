@@ -254,21 +254,15 @@ MEMSPAN_EXPORT int32_t smem_shm_get_extra_context(smem_shm_t handle, void* conte
 }
 
 MEMSPAN_EXPORT uint32_t smem_shm_get_global_rank(smem_shm_t handle) {
-  std::uint32_t rank = UINT32_MAX;
-  with<Spaces>(__func__, handle, [&](SharedSpace& shared) {
-    rank = shared.space->rank();
-    return Status::ok();
+  return value_with<Spaces>(__func__, handle, UINT32_MAX, [](SharedSpace& shared) {
+    return Result<std::uint32_t>(shared.space->rank());
   });
-  return rank;
 }
 
 MEMSPAN_EXPORT uint32_t smem_shm_get_global_rank_size(smem_shm_t handle) {
-  std::uint32_t ranks = UINT32_MAX;
-  with<Spaces>(__func__, handle, [&](SharedSpace& shared) {
-    ranks = shared.space->ranks();
-    return Status::ok();
+  return value_with<Spaces>(__func__, handle, UINT32_MAX, [](SharedSpace& shared) {
+    return Result<std::uint32_t>(shared.space->ranks());
   });
-  return ranks;
 }
 
 MEMSPAN_EXPORT int32_t smem_shm_control_barrier(smem_shm_t handle) {

@@ -46,16 +46,15 @@ Status check_config(const smem_trans_config_t* config) {
                 SMEM_TRANS_RECEIVER == static_cast<int>(Role::kReceiver) &&
                 SMEM_TRANS_BOTH == static_cast<int>(Role::kBoth));
   if (role < SMEM_TRANS_SENDER || role > SMEM_TRANS_BOTH)
-    return invalid(fmt::format(
+    return invalid(
         "config is invalid: role is {}, allowed are SENDER (1), RECEIVER (2) and BOTH (3)",
-        static_cast<int>(role)));
+        static_cast<int>(role));
   if (config->initTimeout == 0) return invalid("initTimeout is zero");
   const unsigned ways = number_of(config->dataOpType);
   if ((ways & ~kKnown) == 0) return Status::ok();
   return invalid(
-      fmt::format("config is invalid: dataOpType is {:#x}, allowed are 0 (whatever fits) and the "
-                  "bits {:#x}",
-                  ways, kKnown));
+      "config is invalid: dataOpType is {:#x}, allowed are 0 (whatever fits) and the bits {:#x}",
+      ways, kKnown);
 }
 
 Status check_create(const char* url, const char* name, const smem_trans_config_t* config) {
@@ -67,8 +66,10 @@ Status check_create(const char* url, const char* name, const smem_trans_config_t
 void* allocate(const char* call, const void* handle, std::size_t bytes,
                transfer::RegisteredMemory::Place place) {
   void* address = nullptr;
-  const Status size = bytes != 0 ? Status::ok() : invalid("invalid capacity, which is 0");
-  do_at_endpoint(call, handle, size, [&](Endpoint& endpoint) {
+  const auto check = [&] {
+    return bytes != 0 ? Status::ok() : invalid("invalid capacity, which is 0");
+  };
+  do_at_endpoint(call, handle, check, [&](Endpoint& endpoint) {
     MEMSPAN_PASS_ASSIGN(address, endpoint.memory().allocate(bytes, place));
     return Status::ok();
   });
@@ -79,12 +80,14 @@ Status check_address(const void* address) {
   return address != nullptr ? Status::ok() : invalid("invalid address, which is null");
 }
 
-Result<std::vector<transfer::Range>> read_ranges(void* const addresses[],
-                                                 const std::size_t capacities[],
-                                                 std::uint32_t count) {
+Status check_ranges(void* const addresses[], const std::size_t capacities[], std::uint32_t count) {
   if (addresses == nullptr) return invalid("invalid addresses, which is null");
   if (capacities == nullptr) return invalid("invalid capacities, which is null");
-  if (count == 0) return invalid("invalid count, which is 0");
+  return count == 0 ? invalid("invalid count, which is 0") : Status::ok();
+}
+
+std::vector<transfer::Range> read_ranges(void* const addresses[], const std::size_t capacities[],
+                                         std::uint32_t count) {
   std::vector<transfer::Range> ranges(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     ranges[i].base = reinterpret_cast<std::uint64_t>(addresses[i]);
@@ -162,59 +165,54 @@ MEMSPAN_EXPORT void smem_trans_destroy(smem_trans_t handle, [[maybe_unused]] uin
 }
 MEMSPAN_CATCH()
 
-MEMSPAN_EXPORT void* smem_trans_malloc(smem_trans_t handle, size_t capacity) try {
+MEMSPAN_EXPORT void* smem_trans_malloc(smem_trans_t handle, size_t capacity) {
   return allocate(__func__, handle, capacity, transfer::RegisteredMemory::Place::kHost);
 }
-MEMSPAN_CATCH(nullptr)
 
-MEMSPAN_EXPORT void* memspan_transfer_device_malloc(smem_trans_t endpoint, size_t bytes) try {
+MEMSPAN_EXPORT void* memspan_transfer_device_malloc(smem_trans_t endpoint, size_t bytes) {
   return allocate(__func__, endpoint, bytes, transfer::RegisteredMemory::Place::kDevice);
 }
-MEMSPAN_CATCH(nullptr)
 
-MEMSPAN_EXPORT int32_t smem_trans_free(smem_trans_t handle, void* address) try {
+MEMSPAN_EXPORT int32_t smem_trans_free(smem_trans_t handle, void* address) {
   return do_at_endpoint(
-      __func__, handle, check_address(address),
+      __func__, handle, [&] { return check_address(address); },
       [&](transfer::Endpoint& endpoint) { return endpoint.memory().release(address); });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_register_mem(smem_trans_t handle, void* address, size_t capacity,
-                                               [[maybe_unused]] uint32_t flags) try {
+                                               [[maybe_unused]] uint32_t flags) {
   const auto base = reinterpret_cast<std::uint64_t>(address);
   return do_at_endpoint(
-      __func__, handle, transfer::check_range(base, capacity),
+      __func__, handle, [&] { return transfer::check_range(base, capacity); },
       [&](transfer::Endpoint& endpoint) { return endpoint.memory().add(base, capacity); });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t memspan_transfer_register_adopted(smem_trans_t endpoint, void* address,
-                                                         size_t bytes) try {
+                                                         size_t bytes) {
   const auto base = reinterpret_cast<std::uint64_t>(address);
   return do_at_endpoint(
-      __func__, endpoint, transfer::check_range(base, bytes),
+      __func__, endpoint, [&] { return transfer::check_range(base, bytes); },
       [&](transfer::Endpoint& at) { return at.memory().add_adopted(base, bytes); });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_batch_register_mem(smem_trans_t handle, void* addresses[],
                                                      size_t capacities[], uint32_t count,
-                                                     [[maybe_unused]] uint32_t flags) try {
-  const auto ranges = read_ranges(addresses, capacities, count);
-  return do_at_endpoint(__func__, handle, ranges.status(), [&](transfer::Endpoint& endpoint) {
-    return endpoint.memory().add_joined(*ranges);
-  });
-}
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
-
-MEMSPAN_EXPORT int32_t smem_trans_deregister_mem(smem_trans_t handle, void* address) try {
+                                                     [[maybe_unused]] uint32_t flags) {
   return do_at_endpoint(
-      __func__, handle, check_address(address), [&](transfer::Endpoint& endpoint) {
+      __func__, handle, [&] { return check_ranges(addresses, capacities, count); },
+      [&](transfer::Endpoint& endpoint) {
+        return endpoint.memory().add_joined(read_ranges(addresses, capacities, count));
+      });
+}
+
+MEMSPAN_EXPORT int32_t smem_trans_deregister_mem(smem_trans_t handle, void* address) {
+  return do_at_endpoint(
+      __func__, handle, [&] { return check_address(address); },
+      [&](transfer::Endpoint& endpoint) {
         Status status = endpoint.memory().remove(reinterpret_cast<std::uint64_t>(address));
         return status.code() == Code::kNotFound ? Status::ok() : status;
       });
 }
-MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int32_t smem_trans_set_peer_down_callback(smem_trans_t handle,
                                                          smem_trans_peer_down_callback_t down,

@@ -41,14 +41,15 @@ std::uint64_t recorded_bytes(const transfer::Pieces& pieces) {
   return is_recording() ? transfer::bytes_of(pieces) : 0;
 }
 
-std::int32_t move_pieces(const Arguments& given) try {
-  return do_at_endpoint(given.call, given.handle, check(given), [&](transfer::Endpoint& endpoint) {
+std::int32_t move_pieces(const Arguments& given) {
+  const auto move = [&](transfer::Endpoint& endpoint) {
     const transfer::PieceArrays pieces = given.pieces();
     RecordedCall recorded(CallKind::kTransfer, given.call, kNobodyNamed, recorded_bytes(pieces));
     return recorded.ends(endpoint.transfer(given.direction, given.peer, pieces));
-  });
+  };
+  return do_at_endpoint(
+      given.call, given.handle, [&] { return check(given); }, move);
 }
-MEMSPAN_CATCH_IN(given.call, SMEM_MALLOC_FAILED)
 
 // It is not put into arrays, unless move_pieces() has to refuse it.
 std::int32_t move_one_piece(const char* call, smem_trans_t handle, Direction direction,

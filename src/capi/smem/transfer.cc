@@ -40,8 +40,7 @@ constexpr std::uint64_t kMostPieces = std::uint64_t{1} << 32;
 
 Status check_count(std::uint64_t count) {
   if (count != 0 && count <= kMostPieces) return Status::ok();
-  return invalid(
-      fmt::format("invalid count, which is {}: allowed are 1 to {}", count, kMostPieces));
+  return invalid("invalid count, which is {}: allowed are 1 to {}", count, kMostPieces);
 }
 
 Status check(const Given& given) {
@@ -49,9 +48,8 @@ Status check(const Given& given) {
   MEMSPAN_PASS(check_text("peer", given.peer));
   if (given.direction == MEMSPAN_TRANSFER_READ || given.direction == MEMSPAN_TRANSFER_WRITE)
     return Status::ok();
-  return invalid(fmt::format("invalid direction, which is {}: allowed are {} and {}",
-                             given.direction, static_cast<int>(MEMSPAN_TRANSFER_READ),
-                             static_cast<int>(MEMSPAN_TRANSFER_WRITE)));
+  return invalid("invalid direction, which is {}: allowed are {} and {}", given.direction,
+                 static_cast<int>(MEMSPAN_TRANSFER_READ), static_cast<int>(MEMSPAN_TRANSFER_WRITE));
 }
 
 // `make()` gives the pieces.
@@ -161,8 +159,8 @@ MEMSPAN_EXPORT int32_t memspan_transfer_set_message(memspan_transfer_t request, 
                                                     size_t bytes) {
   return with<Requests>(__func__, request, [&](HeldRequest& held) {
     if (bytes > transfer::kMostMessageBytes)
-      return invalid(fmt::format("invalid bytes, which is {}: allowed are 0 to {}", bytes,
-                                 transfer::kMostMessageBytes));
+      return invalid("invalid bytes, which is {}: allowed are 0 to {}", bytes,
+                     transfer::kMostMessageBytes);
     return held.request->set([&](Request::Settings& settings) {
       settings.action.message.assign(static_cast<const char*>(message), message ? bytes : 0);
       settings.action.has_message = message != nullptr;
