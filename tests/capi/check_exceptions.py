@@ -16,7 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Functions that others rely on, by file: their bodies are function-try-blocks.
 CATCHING = {
-    "aclshmem/acl_rma_calls.cc": ["put_signal"],
+    "aclshmem/acl_typed_calls.cc": ["put_signal"],
     "aclshmem/acl_team_calls.cc": ["get_config", "meet"],
     "aclshmem/init.cc": ["check_staging", "null_failure"],
     "aclshmem/on_stream.cc": ["submit_barrier"],
