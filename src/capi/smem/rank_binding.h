@@ -8,6 +8,7 @@
 #include "capi/smem/members.h"
 #include "capi/smem/result.h"
 #include "core/thread.h"
+#include "store/recipes/rank_recipe.h"
 
 namespace memspan::capi {
 
@@ -33,7 +34,13 @@ struct RankMembership {
 };
 
 // How many ranks there may be.
-Status check_world_size(std::uint32_t ranks);
+inline Status check_world_size(std::uint32_t ranks) {
+  if (ranks == 0) return invalid("invalid param, worldSize is 0");
+  if (ranks > SMEM_WORLD_SIZE_MAX)
+    return invalid("invalid param, worldSize is too large: {}, allowed are 1 to {}", ranks,
+                   SMEM_WORLD_SIZE_MAX);
+  return Status::ok();
+}
 
 // Thread-safe; a call that becomes a member holds up others.
 class RankBinding {
@@ -53,7 +60,16 @@ class RankBinding {
     return adopt(call, become());
   }
   // Gives up the rank. Its objects have ended before.
-  void uninit() MEMSPAN_EXCLUDES(mutex_);
+  void uninit() MEMSPAN_EXCLUDES(mutex_) {
+    // It is given up without the lock, and before a store that is hosted here ends.
+    {
+      std::optional<RankMembership> ended;
+      MutexLock lock(mutex_);
+      if (!membership_) return;
+      ended.swap(membership_);
+    }
+    stop_using_stores(name_);
+  }
   std::optional<RankMembership> membership() MEMSPAN_EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     return membership_;
@@ -61,7 +77,21 @@ class RankBinding {
   // Claims the rank under this face's name; -1: the lowest that is free. kUnavailable when another
   // member has it, kInvalidArgument when members give different numbers of ranks.
   Result<RankMembership> claim(std::shared_ptr<Member> member, int rank, std::uint32_t ranks,
-                               const RankLimits& limits, Deadline deadline) const;
+                               const RankLimits& limits, Deadline deadline) const {
+    auto number = std::make_unique<std::uint32_t>();  // before the rank is taken: it may throw
+    MEMSPAN_PASS_ASSIGN(const auto taken, take_freed_rank(member->store(), name_, rank,
+                                                          static_cast<int>(ranks), deadline));
+    // Said, for the end of a connection may be noticed later than the next one asks for a rank.
+    const auto give_up = [member, scope = name_](const std::uint32_t* claimed) {
+      member->tell_end(
+          [&](const Deadline& until) { return give_rank(member->store(), scope, until); });
+      delete claimed;
+    };
+    *number = static_cast<std::uint32_t>(taken.rank);
+    std::shared_ptr<const std::uint32_t> claim(number.release(), give_up);
+    return RankMembership{
+        .member = std::move(member), .claim = std::move(claim), .ranks = ranks, .limits = limits};
+  }
 
   // Returns a handle of the object that `make(membership)`, a Result<void*>, makes, if
   // `check(most_ranks)` allows it and the id is free. Else null; the failure is kept, with
@@ -101,15 +131,39 @@ class RankBinding {
     ids_.erase(id);
   }
   // Why a handle names nothing, kept as the call's failure.
-  std::int32_t no_such(const char* call, const void* handle) MEMSPAN_EXCLUDES(mutex_);
+  std::int32_t no_such(const char* call, const void* handle) MEMSPAN_EXCLUDES(mutex_) {
+    if (handle != nullptr && !membership()) return no_member(call);
+    return bad_handle(call, handle, object_);
+  }
   // Keeps as the call's failure that this process has no rank.
-  std::int32_t no_member(const char* call) MEMSPAN_EXCLUDES(mutex_);
+  std::int32_t no_member(const char* call) MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    return smem_failure(call, SMEM_NOT_INIT, why_not());
+  }
 
  private:
-  std::int32_t adopt(const char* call, Result<RankMembership> made) MEMSPAN_REQUIRES(mutex_);
-  std::string why_not() const MEMSPAN_REQUIRES(mutex_);
+  std::int32_t adopt(const char* call, Result<RankMembership> made) MEMSPAN_REQUIRES(mutex_) {
+    if (made.is_ok()) {
+      start_using_stores(name_);
+      membership_ = std::move(made).value();
+      return SMEM_OK;
+    }
+    const std::int32_t code =
+        made.code() == Code::kUnavailable ? SMEM_RES_IN_USE : smem_code(made.status());
+    return smem_failure(call, code,
+                        fmt::format("init {} entry manager failed, result: {}: {}", name_, code,
+                                    made.status().message()));
+  }
+  std::string why_not() const MEMSPAN_REQUIRES(mutex_) {
+    if (membership_) return "this process only hosts a store";
+    return fmt::format("smem {} not initialized yet", name_);
+  }
   void* create_failure(const char* call, std::uint32_t id, std::int32_t code,
-                       std::string_view why) const;
+                       std::string_view why) const {
+    smem_failure(call, code,
+                 fmt::format("create {} entity({}) failed: {}: {}", title_, id, code, why));
+    return nullptr;
+  }
 
   const char* const name_;
   const char* const title_;
