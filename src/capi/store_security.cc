@@ -33,24 +33,30 @@ Result<std::string_view> check(const GivenText& text) {
   return std::string_view(text.bytes, text.length);
 }
 
-// The handler as a function of ours. It gets room for one byte more than it may fill, since some
-// end what they write with a zero.
+// The handler as a function of ours.
 DecryptPassword decryption_by(DecryptHandler handler) {
   if (handler == nullptr) return {};
-  return [handler](std::string_view cipher) -> Result<std::string> {
-    std::string plain(kMostPasswordBytes + 1, '\0');
-    std::size_t length = kMostPasswordBytes;
-    const int failure = handler(cipher.data(), cipher.size(), plain.data(), length);
-    if (failure != 0) return invalid("the decrypt handler returned {}", failure);
-    if (length == 0 || length > kMostPasswordBytes)
-      return invalid("the decrypt handler gave {} bytes, allowed are 1 to {}", length,
-                     kMostPasswordBytes);
-    plain.resize(length);
-    return plain;
+  return [handler](std::string_view cipher) {
+    return decrypted("the decrypt handler", [&](char* plain, std::size_t& length) {
+      return handler(cipher.data(), cipher.size(), plain, length);
+    });
   };
 }
 
 }  // namespace
+
+// With room for one byte more than may be filled, since some end what they write with a zero.
+Result<std::string> decrypted(std::string_view name,
+                              const std::function<int(char* plain, std::size_t& length)>& decrypt) {
+  std::string plain(kMostPasswordBytes + 1, '\0');
+  std::size_t length = kMostPasswordBytes;
+  const int failure = decrypt(plain.data(), length);
+  if (failure != 0) return invalid("{} returned {}", name, failure);
+  if (length == 0 || length > kMostPasswordBytes)
+    return invalid("{} gave {} bytes, allowed are 1 to {}", name, length, kMostPasswordBytes);
+  plain.resize(length);
+  return plain;
+}
 
 Status choose_tls(bool enable, const GivenText& tls_info) {
   StoreSecurity security;

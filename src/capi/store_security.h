@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "core/status.h"
 #include "net/security.h"
@@ -23,6 +24,11 @@ struct GivenText {
 // returns 0 when it could.
 using DecryptHandler = int (*)(const char* cipher, std::size_t cipher_length, char* plain,
                                std::size_t& plain_length);
+
+// What `decrypt` writes to the place of `length` bytes that it gets. It sets the length, and
+// returns 0 when it could. `name` is for failures.
+Result<std::string> decrypted(std::string_view name,
+                              const std::function<int(char* plain, std::size_t& length)>& decrypt);
 
 // kInvalidArgument says which text is null or too long, or what tls_info lacks.
 

@@ -141,16 +141,12 @@ DecryptPassword decryption_by(const std::string& path) {
       return invalid("decrypterLibPath {} gives no DecryptPassword: {}", path, ::dlerror());
     auto* const decrypt =
         reinterpret_cast<int (*)(const char*, std::size_t, char*, std::size_t)>(function);
-    constexpr std::size_t kMostBytes = 4096;
-    std::string plain(kMostBytes + 1, '\0');
-    const std::string text(cipher);
-    const int failure = decrypt(text.c_str(), text.size(), plain.data(), kMostBytes);
-    if (failure != 0) return invalid("DecryptPassword of {} returned {}", path, failure);
-    plain.resize(std::strlen(plain.c_str()));
-    if (plain.empty() || plain.size() > kMostBytes)
-      return invalid("DecryptPassword of {} gave {} bytes, allowed are 1 to {}", path, plain.size(),
-                     kMostBytes);
-    return plain;
+    return decrypted("DecryptPassword of " + path, [&](char* plain, std::size_t& length) {
+      const std::string text(cipher);
+      const int failure = decrypt(text.c_str(), text.size(), plain, length);
+      length = std::strlen(plain);
+      return failure;
+    });
   };
 }
 
