@@ -34,12 +34,8 @@ struct Signal {
   const Route& to_data = bytes == 0 ? to_signal : reach(call, "dest", dest, bytes, pe);
   if (bytes != 0) require_not_null(call, "source", source);
   const pgas::PutSignalRoutes ways{to_data, to_signal};
-  if (to_data.is_direct() && to_signal.is_direct())
-    require(call, recorded.ends(pgas::put_signal(process_state.routes, ways, dest, source, bytes,
-                                                 signal.word, signal.value, op)));
-  else
-    require(call, recorded.ends(pgas::put_signal(routes_of(context), ways, dest, source, bytes,
-                                                 signal.word, signal.value, op)));
+  require(call, recorded.ends(pgas::put_signal(routes_of(context), ways, dest, source, bytes,
+                                               signal.word, signal.value, op)));
 }
 MEMSPAN_CATCH_AND_END(call)
 
