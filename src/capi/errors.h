@@ -5,10 +5,21 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <cstring>
 
 #include "core/status.h"
 
 namespace memspan::capi {
+
+// Reads enumerations that callers give. C code may fill one with any number, which C++ may not load
+// as the enumeration.
+template <typename Enumeration>
+unsigned number_of(const Enumeration& given) {
+  static_assert(sizeof given == sizeof(unsigned));
+  unsigned number = 0;
+  std::memcpy(&number, &given, sizeof number);
+  return number;
+}
 
 // A caller's mistake.
 inline Status invalid(std::string message) {

@@ -76,6 +76,11 @@ Team& need_team(const char* call, int team);
 // thread that does what those ask for.
 Status quiet_links(const RouteTable& routes);
 
+// The two collectives that every API binding has, of a team's members; a barrier also completes
+// this PE's puts. Failures are a death, or under SHMEM_DEBUG members in different calls.
+Status barrier(const char* call, Team& team);
+Status sync(const char* call, Team& team);
+
 // The routes with what the context has outstanding. For calls that are not the fast case.
 RouteTable routes_of(ContextNumber context);
 

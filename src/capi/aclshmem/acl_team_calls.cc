@@ -2,7 +2,6 @@
 // Teams of the CANN SHMEM API: 0 is all, other numbers are those of process_state.teams.
 
 #include "capi/aclshmem/export.h"
-#include "capi/collective_calls.h"
 #include "capi/errors.h"
 #include "capi/failures.h"
 #include "capi/kernel/device_job.h"

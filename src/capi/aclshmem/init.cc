@@ -102,10 +102,7 @@ int check_attributes(const char* call, const shmem_init_attr_t& attributes) {
         std::pair{"shm_create_timeout", options.shm_create_timeout},
         std::pair{"control_operation_timeout", options.control_operation_timeout}})
     if (seconds == 0) return bad_value(call, name, seconds, "is 1 second and more");
-  // A C caller may have stored any number, and C++ may not load it as the enumeration.
-  static_assert(sizeof options.data_op_engine_type == sizeof(std::uint32_t));
-  std::uint32_t engine = 0;
-  std::memcpy(&engine, &options.data_op_engine_type, sizeof engine);
+  const std::uint32_t engine = number_of(options.data_op_engine_type);
   if (engine == 0 || (engine & ~kAllEngines) != 0)
     return bad_value(call, "data_op_engine_type", engine,
                      "is any sum of MTE (1), SDMA (2), ROCE (4) and UDMA (8)");

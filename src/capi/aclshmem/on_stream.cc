@@ -3,7 +3,6 @@
 // ends the process in the same cases.
 
 #include "capi/aclshmem/export.h"
-#include "capi/collective_calls.h"
 #include "capi/fast_atomic.h"
 #include "capi/smem/fork_aware_singleton.h"
 #include "capi/smem/stream_table.h"

@@ -4,7 +4,6 @@
 #include <memspan/kernel_calls.h>
 
 #include "capi/aclshmem/export.h"
-#include "capi/collective_calls.h"
 #include "capi/fast_atomic.h"
 #include "capi/fast_rma.h"
 #include "capi/kernel/device_job.h"
@@ -272,10 +271,9 @@ MEMSPAN_EXPORT void memspan_kernel_change_atomic(int operation, int width, void*
   by_kind(kChanges, operation, MEMSPAN_KERNEL_SET)(kAtomicCall, width, word, operand, pe);
 }
 
-MEMSPAN_EXPORT void memspan_kernel_fence(void) try {
+MEMSPAN_EXPORT void memspan_kernel_fence(void) {
   std::atomic_thread_fence(std::memory_order_release);
 }
-MEMSPAN_CATCH_AND_END(__func__)
 MEMSPAN_EXPORT void memspan_kernel_quiet(void) try {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (process_state.has_links) require("a kernel's quiet", quiet_links(process_state.routes));

@@ -9,7 +9,6 @@
 #include <initializer_list>
 
 #include "capi/access.h"
-#include "capi/collective_calls.h"
 #include "capi/kernel/device_job.h"
 #include "capi/openshmem/handles.h"
 #include "capi/openshmem/profiling_alias.h"

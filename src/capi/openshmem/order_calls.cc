@@ -7,7 +7,6 @@
 #include "pgas/rma.h"
 
 #include "capi/access.h"
-#include "capi/collective_calls.h"
 #include "capi/openshmem/handles.h"
 #include "capi/openshmem/profiling_alias.h"
 

@@ -4,7 +4,6 @@
 
 #include <smem/host/smem.h>
 
-#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,15 +20,6 @@ namespace memspan::capi {
 
 inline Status null_argument(const char* name) {
   return invalid(std::string("invalid param, ") + name + " is NULL");
-}
-// Reads enumerations that callers give. C code may fill one with any number, which C++ may not load
-// as the enumeration.
-template <typename Enumeration>
-unsigned number_of(const Enumeration& given) {
-  static_assert(sizeof given == sizeof(unsigned));
-  unsigned number = 0;
-  std::memcpy(&number, &given, sizeof number);
-  return number;
 }
 // The deadline that a time-out in milliseconds says; UINT32_MAX: none.
 inline Deadline deadline_of(std::uint32_t timeout_ms) {
