@@ -31,6 +31,8 @@ struct Member : std::enable_shared_from_this<Member> {
 };
 using Groups = HandleTable<std::shared_ptr<Member>, HandleKind::kGroup>;
 
+constexpr auto& groups = fork_aware_singleton<Groups>;
+
 // A message of a group that may have ended.
 struct HeldMessage {
   std::weak_ptr<Member> member;
@@ -61,9 +63,8 @@ std::int32_t with_message(const char* call, const void* handle, Action action) {
 
 // At the end of the process: peers that wait for it need not wait until the kernel reports its end.
 void leave_all() {
-  auto& groups = fork_aware_singleton<Groups>();
-  for (const void* handle : groups.handles())
-    if (auto held = groups.use(handle)) (*held)->group->leave();
+  for (const void* handle : groups().handles())
+    if (auto held = groups().use(handle)) (*held)->group->leave();
 }
 
 // A text in what the caller's exchange moves: its length, then its bytes.
@@ -113,7 +114,7 @@ Result<void*> create(int rank, int size, memspan_group_exchange_t exchange, void
   // Owners: the table, and calls on its messages while they last.
   auto member =
       std::make_unique<std::shared_ptr<Member>>(std::make_shared<Member>(std::move(group)));
-  if (void* handle = fork_aware_singleton<Groups>().add(std::move(member))) return handle;
+  if (void* handle = groups().add(std::move(member))) return handle;
   return Status(Code::kOutOfMemory, "there are too many groups");
 }
 
@@ -219,8 +220,7 @@ MEMSPAN_EXPORT int32_t memspan_group_leave(memspan_group_t group) {
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_destroy(memspan_group_t group) try {
-  if (fork_aware_singleton<Groups>().remove(group) == nullptr)
-    return bad_handle(__func__, group, "group");
+  if (groups().remove(group) == nullptr) return bad_handle(__func__, group, "group");
   return SMEM_OK;
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
@@ -234,13 +234,13 @@ MEMSPAN_EXPORT int32_t memspan_group_set_timeout(memspan_group_t group, uint32_t
 }
 
 MEMSPAN_EXPORT int32_t memspan_group_rank(memspan_group_t group) try {
-  auto held = fork_aware_singleton<Groups>().use(group);
+  auto held = groups().use(group);
   return held ? (*held)->group->rank() : -1;
 }
 MEMSPAN_CATCH(-1)
 
 MEMSPAN_EXPORT int32_t memspan_group_size(memspan_group_t group) try {
-  auto held = fork_aware_singleton<Groups>().use(group);
+  auto held = groups().use(group);
   return held ? (*held)->group->size() : -1;
 }
 MEMSPAN_CATCH(-1)

@@ -16,9 +16,7 @@ constexpr std::uint32_t kNumaIsSaid = 1U << SMEM_BM_PERFORMANCE_MODE_FLAG_INDEX;
 constexpr std::uint32_t kKnownFlags = (1U << 11) - 1;
 constexpr std::uint32_t kKnownOperations = 0xff;
 
-Pools& pools() {
-  return fork_aware_singleton<Pools>();
-}
+constexpr auto& pools = fork_aware_singleton<Pools>;
 
 // ---- becoming a member
 

@@ -8,10 +8,7 @@
 namespace memspan::capi {
 
 // Between smem_trans_init() and smem_trans_uninit(); a child of fork() need not say it again.
-inline std::atomic<bool>& trans_is_ready() {
-  static std::atomic<bool> is_ready{false};
-  return is_ready;
-}
+inline constinit std::atomic<bool> trans_is_ready{false};
 inline std::int32_t trans_not_ready(const char* call) {
   return smem_failure(call, SMEM_NOT_INIT,
                       "smem trans not initialized yet: smem_trans_init() comes first");
@@ -24,9 +21,9 @@ inline Status check_text(const char* what, const char* text) {
 
 struct Endpoints : HandleTable<transfer::Endpoint, HandleKind::kEndpoint> {
   // For a handle that names no endpoint. Callers check the other arguments first.
-  static std::int32_t no_such(const char* call, const void* handle) {
+  std::int32_t no_such(const char* call, const void* handle) const {
     if (handle == nullptr) return bad_handle(call, handle, kName);
-    if (!trans_is_ready()) return trans_not_ready(call);
+    if (!trans_is_ready) return trans_not_ready(call);
     return smem_failure(
         call, SMEM_INVALID_PARAM,
         fmt::format("not found handle {}: get entry by handle failed; a child of fork() "
@@ -35,9 +32,7 @@ struct Endpoints : HandleTable<transfer::Endpoint, HandleKind::kEndpoint> {
   }
 };
 // A child of fork() has none of its parent's.
-inline Endpoints& endpoints() {
-  return fork_aware_singleton<Endpoints>();
-}
+inline constexpr auto& endpoints = fork_aware_singleton<Endpoints>;
 
 // Calls `action(endpoint)` when the other arguments are good, which `check()` says.
 template <typename Check, typename Action>
@@ -55,7 +50,5 @@ struct HeldRequest {
 
 using Requests = HandleTable<HeldRequest, HandleKind::kRequest, 16384>;
 // A child of fork() has none of its parent's.
-inline Requests& requests() {
-  return fork_aware_singleton<Requests>();
-}
+inline constexpr auto& requests = fork_aware_singleton<Requests>;
 }  // namespace memspan::capi

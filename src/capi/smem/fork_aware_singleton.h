@@ -19,9 +19,10 @@ concept FollowsForks = requires(T& state) {
   state.forget_in_child();
 };
 
-// The one T of this process. A child of fork() keeps its parent's T untouched and gets a new one.
-// Never destroyed: exit handlers may still call. Thread-safe; two threads may both make the first
-// one, and one of the two is dropped.
+// The one T of this process, which callers name: `constexpr auto& pools =
+// fork_aware_singleton<Pools>;` A child of fork() keeps its parent's T untouched and gets a new
+// one. Never destroyed: exit handlers may still call. Thread-safe; two threads may both make the
+// first one, and one of the two is dropped.
 template <typename T>
 T& fork_aware_singleton() {
   static std::atomic<T*> current{nullptr};

@@ -60,10 +60,9 @@ std::int32_t with(const char* call, const void* handle, Action action,
 }
 MEMSPAN_CATCH_IN(call, SMEM_MALLOC_FAILED)
 
-// The value of `action(object)`, a Result; `otherwise` if it failed, which is kept.
+// The value of `action(object)`, a Result; the given one if it failed, which is kept.
 template <typename Table, typename Value, typename Action>
-Value value_with(const char* call, const void* handle, Value otherwise, Action action) {
-  Value value = otherwise;
+Value value_with(const char* call, const void* handle, Value value, Action action) {
   with<Table>(call, handle, [&](auto& object) {
     MEMSPAN_PASS_ASSIGN(value, action(object));
     return Status::ok();

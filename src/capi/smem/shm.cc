@@ -23,9 +23,7 @@ struct SharedSpace : RankedObject {
 struct Spaces : RankedObjects<SharedSpace, HandleKind::kSpace, kMostSpaceId + 1> {
   Spaces() : RankedObjects("shm", "SHM") {}
 };
-Spaces& spaces() {
-  return fork_aware_singleton<Spaces>();
-}
+constexpr auto& spaces = fork_aware_singleton<Spaces>;
 
 // ---- becoming a member
 

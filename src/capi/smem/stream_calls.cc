@@ -27,9 +27,7 @@ bool may_be_of_device(const void* stream) {
 namespace {
 
 using Events = HandleTable<Event, HandleKind::kEvent>;
-Events& events() {
-  return fork_aware_singleton<Events>();
-}
+constexpr auto& events = fork_aware_singleton<Events>;
 
 // The code of work that a stream was given.
 std::int32_t given(const char* call, const Status& status) {

@@ -11,9 +11,7 @@
 namespace memspan::capi {
 
 using Streams = HandleTable<Stream, HandleKind::kStream>;
-inline Streams& streams() {
-  return fork_aware_singleton<Streams>();
-}
+inline constexpr auto& streams = fork_aware_singleton<Streams>;
 
 // The stream of calls that name none, made at the first call; null when there can be no more.
 memspan_stream_t default_stream();

@@ -113,7 +113,7 @@ MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 MEMSPAN_EXPORT int32_t smem_trans_init(const smem_trans_config_t* config) try {
   const Status status = check_config(config);
   if (status.is_ok()) {
-    trans_is_ready() = true;
+    trans_is_ready = true;
     start_using_stores("trans");
   }
   return smem_result(__func__, status);
@@ -121,7 +121,7 @@ MEMSPAN_EXPORT int32_t smem_trans_init(const smem_trans_config_t* config) try {
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT void smem_trans_uninit([[maybe_unused]] uint32_t flags) try {
-  trans_is_ready() = false;
+  trans_is_ready = false;
   end_all_endpoints();
   stop_using_stores("trans");
 }
@@ -136,7 +136,7 @@ MEMSPAN_EXPORT smem_trans_t smem_trans_create(const char* storeUrl, const char* 
   };
   if (Status status = check_create(storeUrl, uniqueId, config); !status.is_ok())
     return fail(status);
-  if (!trans_is_ready()) {
+  if (!trans_is_ready) {
     trans_not_ready(call);
     return nullptr;
   }
@@ -161,7 +161,7 @@ MEMSPAN_EXPORT void smem_trans_destroy(smem_trans_t handle, [[maybe_unused]] uin
   if (!may_remove(handle))
     smem_failure(__func__, SMEM_RES_IN_USE, "an endpoint cannot be destroyed by its own callback");
   else if (endpoints().remove(handle) == nullptr)
-    Endpoints::no_such(__func__, handle);
+    endpoints().no_such(__func__, handle);
 }
 MEMSPAN_CATCH()
 

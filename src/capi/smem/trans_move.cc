@@ -96,7 +96,7 @@ std::int32_t submit_to_device(const Arguments& given, void* stream) {
 }
 
 std::int32_t submit_pieces(const Arguments& given, void* stream_handle) try {
-  if (given.handle == nullptr) return Endpoints::no_such(given.call, given.handle);
+  if (given.handle == nullptr) return endpoints().no_such(given.call, given.handle);
   if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
   if (stream_handle == nullptr)
     return smem_failure(given.call, SMEM_INVALID_PARAM, "invalid stream, which is null");
@@ -105,7 +105,7 @@ std::int32_t submit_pieces(const Arguments& given, void* stream_handle) try {
   if (!stream)
     return smem_failure(given.call, SMEM_INVALID_PARAM,
                         fmt::format("invalid stream: {} is not a stream", stream_handle));
-  if (!endpoints().use(given.handle)) return Endpoints::no_such(given.call, given.handle);
+  if (!endpoints().use(given.handle)) return endpoints().no_such(given.call, given.handle);
   std::vector<transfer::Piece> list(given.count);
   given.pieces().fill(0, list);
   // Shared because work can be copied.

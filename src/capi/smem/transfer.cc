@@ -56,7 +56,7 @@ Status check(const Given& given) {
 template <typename Make>
 std::int32_t prepare(const Given& given, Make make) try {
   auto endpoint = endpoints().use(given.endpoint);
-  if (!endpoint) return Endpoints::no_such(given.call, given.endpoint);
+  if (!endpoint) return endpoints().no_such(given.call, given.endpoint);
   if (Status status = check(given); !status.is_ok()) return smem_result(given.call, status);
   transfer::MadePieces pieces = make();
   if (!pieces.is_ok()) return smem_result(given.call, pieces.status());
