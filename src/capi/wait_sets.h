@@ -12,14 +12,7 @@
 namespace memspan::capi {
 
 // The numbers are those of SHMEM_CMP_EQ … SHMEM_CMP_LE.
-enum class Compare : int {
-  kEqual = 0,
-  kNotEqual = 1,
-  kGreater = 2,
-  kGreaterEqual = 3,
-  kLess = 4,
-  kLessEqual = 5
-};
+enum class Compare : int { kEqual, kNotEqual, kGreater, kGreaterEqual, kLess, kLessEqual };
 
 inline bool is_valid_compare(int number) {
   return number >= 0 && number <= 5;

@@ -168,24 +168,17 @@ MEMSPAN_PROFILED(void, pcontrol, ([[maybe_unused]] int level, ...)) {}
 MEMSPAN_DEPRECATED(void, start_pes, ([[maybe_unused]] int npes)) {
   if (!is_started()) pshmem_init();
 }
-MEMSPAN_DEPRECATED(int, _my_pe, (void)) {
-  return pshmem_my_pe();
-}
-MEMSPAN_DEPRECATED(int, _num_pes, (void)) {
-  return pshmem_n_pes();
-}
-MEMSPAN_DEPRECATED(void*, shmalloc, (size_t size)) {
-  return pshmem_malloc(size);
-}
-MEMSPAN_DEPRECATED(void*, shmemalign, (size_t alignment, size_t size)) {
-  return pshmem_align(alignment, size);
-}
-MEMSPAN_DEPRECATED(void*, shrealloc, (void* ptr, size_t size)) {
-  return pshmem_realloc(ptr, size);
-}
-MEMSPAN_DEPRECATED(void, shfree, (void* ptr)) {
-  pshmem_free(ptr);
-}
+// One that calls the function of today's name with the arguments that follow.
+#define MEMSPAN_RENAMED(result, name, today, parameters, ...) \
+  MEMSPAN_PROFILED_AS(, result, name, p##name, parameters) {  \
+    return today(__VA_ARGS__);                                \
+  }
+MEMSPAN_RENAMED(int, _my_pe, pshmem_my_pe, (void))
+MEMSPAN_RENAMED(int, _num_pes, pshmem_n_pes, (void))
+MEMSPAN_RENAMED(void*, shmalloc, pshmem_malloc, (size_t size), size)
+MEMSPAN_RENAMED(void*, shmemalign, pshmem_align, (size_t alignment, size_t size), alignment, size)
+MEMSPAN_RENAMED(void*, shrealloc, pshmem_realloc, (void* ptr, size_t size), ptr, size)
+MEMSPAN_RENAMED(void, shfree, pshmem_free, (void* ptr), ptr)
 
 MEMSPAN_PROFILED(long, swap, (long* dest, long value, int pe)) {
   return pshmem_long_atomic_swap(dest, value, pe);
