@@ -32,22 +32,19 @@ Status finish_streams() {
   return Status::ok();
 }
 
-struct PortRange {
-  std::int64_t first = 0, last = 0;
-};
-
-Result<PortRange> parse_range(std::string_view text) {
+// The first port and the last one.
+Result<std::pair<std::int64_t, std::int64_t>> parse_range(std::string_view text) {
   constexpr std::int64_t kMostPort = 65535;
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos)
     return invalid("{} is \"{}\", allowed are two ports, FIRST:LAST", kRange, text);
-  PortRange range;
-  MEMSPAN_TRY_ASSIGN(range.first, parse_integer(kRange, text.substr(0, colon), 1, kMostPort),
+  MEMSPAN_TRY_ASSIGN(const std::int64_t first,
+                     parse_integer(kRange, text.substr(0, colon), 1, kMostPort),
                      "reading the first port");
-  MEMSPAN_TRY_ASSIGN(range.last,
-                     parse_integer(kRange, text.substr(colon + 1), range.first, kMostPort),
+  MEMSPAN_TRY_ASSIGN(const std::int64_t last,
+                     parse_integer(kRange, text.substr(colon + 1), first, kMostPort),
                      "reading the last port");
-  return range;
+  return std::pair(first, last);
 }
 
 int no_instance(const char* call, std::uint64_t number) {
@@ -78,11 +75,12 @@ int complete_place(const char* call, std::uint64_t number, shmem_init_attr_t& at
   }
   const auto range = parse_range(*text);
   if (!range.is_ok()) return shmem_result(call, range.status());
-  const std::int64_t port = range->first + static_cast<std::int64_t>(number);
-  if (port > range->last)
+  const auto [first, last] = *range;
+  const std::int64_t port = first + static_cast<std::int64_t>(number);
+  if (port > last)
     return shmem_failure(call, SHMEM_INVALID_VALUE,
                          "instance_id is {}, and {}={} has ports for 0 to {}", number, kRange,
-                         *text, range->last - range->first);
+                         *text, last - first);
   const std::string full = fmt::format("{}{}", place.substr(0, place.size() - 1), port);
   if (full.size() >= sizeof attributes.ip_port)
     return shmem_failure(call, SHMEM_INVALID_VALUE,

@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <numeric>
 
 #include "capi/smem/result.h"
 #include "core/thread.h"
@@ -139,10 +138,6 @@ Status check_list(int entries, Pointer const* list, const std::size_t bytes[], c
     if (list[entry] == nullptr && bytes[entry] != 0)
       return null_argument(fmt::format("{}[{}]", name, entry).c_str());
   return Status::ok();
-}
-// For those who count.
-std::uint64_t sum_of(const std::size_t* bytes, int entries) {
-  return is_recording() ? std::accumulate(bytes, bytes + entries, std::uint64_t{0}) : 0;
 }
 
 // The numbers are the same here and there.
@@ -356,8 +351,9 @@ MEMSPAN_EXPORT int32_t memspan_group_all_to_all(memspan_group_t group, void* con
     MEMSPAN_PASS(
         check_list(member.group->size(), results, result_bytes, "results", "result_bytes"));
     MEMSPAN_PASS(check_list(member.group->size(), values, value_bytes, "values", "value_bytes"));
-    RecordedCall recorded(CallKind::kCollective, "memspan_group_all_to_all", kNobodyNamed,
-                          sum_of(value_bytes, member.group->size()));
+    RecordedCall recorded(
+        CallKind::kCollective, "memspan_group_all_to_all", kNobodyNamed,
+        counted_bytes(value_bytes, static_cast<std::size_t>(member.group->size())));
     return recorded.ends(
         pgas::group_all_to_all(*member.group, results, result_bytes, values, value_bytes));
   });

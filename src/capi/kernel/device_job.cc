@@ -198,11 +198,8 @@ class DeviceJob : NotCopyable {
 
 namespace {
 
-struct Units {
-  Mutex mutex;
-  memspan_kernel_unit* first MEMSPAN_GUARDED_BY(mutex) = nullptr;
-};
-constinit Units units;
+constinit Mutex units_mutex;
+memspan_kernel_unit* first_unit MEMSPAN_GUARDED_BY(units_mutex) = nullptr;
 
 void warn(const char* what, std::string_view why) {
   log_line(LogLevel::kWarn, fmt::format("kernels on devices: {}: {}", what, why));
@@ -215,20 +212,20 @@ void show_to(const memspan_kernel_unit& unit) {
       why != nullptr)
     warn("setting their state", why);
 }
-void show_to_all() MEMSPAN_REQUIRES(units.mutex) {
-  for (const memspan_kernel_unit* unit = units.first; unit != nullptr; unit = unit->next)
+void show_to_all() MEMSPAN_REQUIRES(units_mutex) {
+  for (const memspan_kernel_unit* unit = first_unit; unit != nullptr; unit = unit->next)
     show_to(*unit);
 }
 
-void begin() MEMSPAN_REQUIRES(units.mutex) {
-  if (units.first == nullptr || !is_started()) return;
-  auto made = DeviceJob::start(*units.first);
+void begin() MEMSPAN_REQUIRES(units_mutex) {
+  if (first_unit == nullptr || !is_started()) return;
+  auto made = DeviceJob::start(*first_unit);
   if (!made.is_ok()) return warn("they cannot run in this job", made.status().message());
   process_state.device_job = std::move(made).value().release();
   show_to_all();
 }
 
-void end() MEMSPAN_REQUIRES(units.mutex) {
+void end() MEMSPAN_REQUIRES(units_mutex) {
   if (process_state.device_job == nullptr) return;
   process_state.device_job->stop();  // kernels that wait would hold up the next line
   const std::unique_ptr<DeviceJob> ended(std::exchange(process_state.device_job, nullptr));
@@ -236,8 +233,8 @@ void end() MEMSPAN_REQUIRES(units.mutex) {
 }
 
 // Removes any unit, also one whose functions a job uses.
-void remove(memspan_kernel_unit* unit) MEMSPAN_REQUIRES(units.mutex) {
-  memspan_kernel_unit** link = &units.first;
+void remove(memspan_kernel_unit* unit) MEMSPAN_REQUIRES(units_mutex) {
+  memspan_kernel_unit** link = &first_unit;
   while (*link != nullptr && *link != unit) link = &(*link)->next;
   if (*link == nullptr) return;
   *link = unit->next;
@@ -249,22 +246,22 @@ void remove(memspan_kernel_unit* unit) MEMSPAN_REQUIRES(units.mutex) {
 }  // namespace
 
 void begin_device_job() {
-  MutexLock lock(units.mutex);
+  MutexLock lock(units_mutex);
   begin();
 }
 void finish_device_requests() {
   if (process_state.device_job != nullptr) process_state.device_job->finish();
 }
 void end_device_job() {
-  MutexLock lock(units.mutex);
+  MutexLock lock(units_mutex);
   end();
 }
 void show_device_job() {
-  MutexLock lock(units.mutex);
+  MutexLock lock(units_mutex);
   show_to_all();
 }
 void show_device_heap() {
-  MutexLock lock(units.mutex);
+  MutexLock lock(units_mutex);
   if (process_state.device_job == nullptr) return;
   process_state.device_job->add_device_heap();
   show_to_all();
@@ -287,9 +284,9 @@ MEMSPAN_EXPORT void memspan_kernel_register_unit(memspan_kernel_unit* unit) try 
                 fmt::format("it was compiled with version {} of <memspan/kernel_state.h>, and the "
                             "library has {}",
                             unit->version, MEMSPAN_KERNEL_STATE_VERSION));
-  memspan::MutexLock lock(units.mutex);
+  memspan::MutexLock lock(units_mutex);
   // At the end, so that the first unit stays the one that maps.
-  memspan_kernel_unit** link = &units.first;
+  memspan_kernel_unit** link = &first_unit;
   while (*link != nullptr) link = &(*link)->next;
   unit->next = nullptr;
   *link = unit;
@@ -301,7 +298,7 @@ MEMSPAN_EXPORT void memspan_kernel_register_unit(memspan_kernel_unit* unit) try 
 MEMSPAN_CATCH()
 
 MEMSPAN_EXPORT void memspan_kernel_unregister_unit(memspan_kernel_unit* unit) try {
-  memspan::MutexLock lock(units.mutex);
+  memspan::MutexLock lock(units_mutex);
   remove(unit);
 }
 MEMSPAN_CATCH()

@@ -2,8 +2,6 @@
 // Copies of Big Memory: what the ten types say of each end, single ones and batches, at once and in
 // the background.
 
-#include <numeric>
-
 #include "capi/smem/bm.h"
 #include "fabric/pool_copy.h"
 #include "observe/counters.h"
@@ -54,12 +52,6 @@ Status check_results(const smem_batch_copy_result* results, std::uint32_t count,
 
 CopyPiece piece_of(const smem_batch_copy_params& params, std::size_t i) {
   return {params.sources[i], params.destinations[i], params.dataSizes[i]};
-}
-
-// For those who count.
-std::uint64_t bytes_of(const smem_batch_copy_params& params) {
-  if (!is_recording()) return 0;
-  return std::accumulate(params.dataSizes, params.dataSizes + params.batchSize, std::uint64_t{0});
 }
 
 Status name_element(const Status& status, std::size_t i, std::size_t count) {
@@ -182,7 +174,8 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch(smem_bm_t handle, smem_batch_copy_para
   if (const Status status = check_batch(params, number_of(t)); !status.is_ok())
     return smem_result(call, status);
   return with<Pools>(call, handle, [&](BigMemory& memory) {
-    RecordedCall recorded(CallKind::kCopy, call, kNobodyNamed, bytes_of(*params));
+    RecordedCall recorded(CallKind::kCopy, call, kNobodyNamed,
+                          counted_bytes(params->dataSizes, params->batchSize));
     if ((flags & ASYNC_COPY_FLAG) != 0)
       return recorded.ends(begin_batch(memory, *params, kEnds[t]));
     return recorded.ends(copy_all(memory, kEnds[t], memory.limit, params->batchSize,
@@ -200,7 +193,8 @@ MEMSPAN_EXPORT int32_t smem_bm_copy_batch_partial_succeed(smem_bm_t handle,
   if (status.is_ok()) status = check_results(results, params->batchSize, flags);
   if (!status.is_ok()) return smem_result(call, status);
   return with<Pools>(call, handle, [&](BigMemory& memory) {
-    RecordedCall recorded(CallKind::kCopy, call, kNobodyNamed, bytes_of(*params));
+    RecordedCall recorded(CallKind::kCopy, call, kNobodyNamed,
+                          counted_bytes(params->dataSizes, params->batchSize));
     std::fill_n(results->results, params->batchSize, SMEM_OK);
     std::uint32_t failures = 0;
     std::size_t first_at = params->batchSize;

@@ -2,8 +2,6 @@
 // The functions of memspan/kv_pool.h.
 #include <memspan/kv_pool.h>
 
-#include <numeric>
-
 #include "capi/smem/bm.h"
 #include "observe/counters.h"
 
@@ -56,18 +54,13 @@ Status check_batch(const Batch& batch) {
   return Status::ok();
 }
 
-// For those who count: what was asked for.
-std::uint64_t bytes_of(const Batch& batch) {
-  if (!is_recording()) return 0;
-  return batch.count * std::accumulate(batch.sizes, batch.sizes + batch.pieces, std::uint64_t{0});
-}
-
 using Move = Status (BlockCache::*)(std::span<const Key> keys, const blocks::Pieces& pieces,
                                     std::span<Outcome> outcomes);
 std::int32_t move_batch(const char* call, smem_bm_t pool, const Batch& batch, Move move) {
   return with_cache(call, pool, [&](BlockCache& cache) -> Status {
     MEMSPAN_PASS(check_batch(batch));
-    RecordedCall recorded(CallKind::kCopy, call, kNobodyNamed, bytes_of(batch));
+    RecordedCall recorded(CallKind::kCopy, call, kNobodyNamed,
+                          batch.count * counted_bytes(batch.sizes, batch.pieces));
     const auto keys = keys_of(batch.keys, batch.count);
     std::vector<Outcome> outcomes(batch.count);
     Status status =

@@ -5,6 +5,7 @@
 #include <smem/host/smem.h>
 
 #include <memory>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "capi/smem/fork_aware_singleton.h"
 #include "core/clock.h"
 #include "core/status.h"
+#include "observe/counters.h"
 
 namespace memspan::capi {
 
@@ -25,6 +27,11 @@ inline Status null_argument(const char* name) {
 inline Deadline deadline_of(std::uint32_t timeout_ms) {
   return timeout_ms == UINT32_MAX ? Deadline::never()
                                   : Deadline::after(std::chrono::milliseconds(timeout_ms));
+}
+
+// The sum of `count` sizes, for counted calls; 0 while none is counted.
+inline std::uint64_t counted_bytes(const std::uint64_t* sizes, std::size_t count) {
+  return is_recording() ? std::accumulate(sizes, sizes + count, std::uint64_t{0}) : 0;
 }
 
 // SMEM_OK; else the code that fits, and the text is kept and logged.
