@@ -91,7 +91,6 @@ int complete_place(const char* call, std::uint64_t number, shmem_init_attr_t& at
 
 }  // namespace memspan::capi
 
-using namespace memspan;
 using namespace memspan::capi;
 
 MEMSPAN_EXPORT aclshmem_instance_ctx* aclshmemx_instance_ctx_get(void) {

@@ -39,11 +39,6 @@ int create_context(const char* call, shmem_team_t team, long options, shmem_ctx_
 }
 MEMSPAN_CATCH_IN(call, 1)
 
-// Links keep order without it.
-inline void fence() {
-  std::atomic_thread_fence(std::memory_order_release);
-}
-
 // Sequentially consistent: what was stored before is visible to every PE, not only in order.
 [[gnu::always_inline]] inline void quiet(const char* call,
                                          ContextNumber context = kDefaultContext) try {
@@ -119,11 +114,12 @@ MEMSPAN_PROFILED(void, ctx_session_start,
                  (shmem_ctx_t, long, const shmem_ctx_session_config_t*, long)) {}
 MEMSPAN_PROFILED(void, ctx_session_stop, ([[maybe_unused]] shmem_ctx_t ctx)) {}
 
+// Links keep order without it.
 MEMSPAN_PROFILED(void, fence, (void)) {
-  fence();
+  std::atomic_thread_fence(std::memory_order_release);
 }
 MEMSPAN_PROFILED(void, ctx_fence, (shmem_ctx_t ctx)) {
-  if (names_operations("shmem_ctx_fence", ctx)) fence();
+  if (names_operations("shmem_ctx_fence", ctx)) std::atomic_thread_fence(std::memory_order_release);
 }
 MEMSPAN_PROFILED(void, quiet, (void)) {
   quiet("shmem_quiet");

@@ -41,24 +41,6 @@ std::int32_t with_both(const char* call, memspan_event_t event, memspan_stream_t
   });
 }
 
-std::int32_t launch(const char* call, memspan_stream_t stream, unsigned blocks,
-                    void (*kernel)(void*), void* arguments, void (*release)(void*)) {
-  // Given back when the launch is over or was not begun.
-  std::shared_ptr<void> passed(arguments, [release](void* of_kernel) {
-    if (release != nullptr) release(of_kernel);
-  });
-  if (kernel == nullptr) return smem_result(call, null_argument("kernel"));
-  if (blocks == 0 || blocks > BlockThreads::kMostBlocks)
-    return smem_result(call, invalid("invalid param, {} blocks; allowed are 1 to {}", blocks,
-                                     BlockThreads::kMostBlocks));
-  return with<Streams>(call, stream, [&](Stream& used) {
-    return given(call, used.submit([passed = std::move(passed), kernel, blocks] {
-      return fork_aware_singleton<BlockThreads>().run(blocks,
-                                                      [&](unsigned) { kernel(passed.get()); });
-    }));
-  });
-}
-
 }  // namespace
 }  // namespace memspan::capi
 
@@ -164,6 +146,20 @@ MEMSPAN_EXPORT int32_t memspan_event_synchronize(memspan_event_t event, uint32_t
 MEMSPAN_EXPORT int32_t memspan_stream_launch(memspan_stream_t stream, unsigned blocks,
                                              void (*kernel)(void* arguments), void* arguments,
                                              void (*release)(void* arguments)) try {
-  return capi::launch(__func__, stream, blocks, kernel, arguments, release);
+  const char* const call = __func__;
+  // Given back when the launch is over or was not begun.
+  std::shared_ptr<void> passed(arguments, [release](void* of_kernel) {
+    if (release != nullptr) release(of_kernel);
+  });
+  if (kernel == nullptr) return smem_result(call, null_argument("kernel"));
+  if (blocks == 0 || blocks > BlockThreads::kMostBlocks)
+    return smem_result(call, invalid("invalid param, {} blocks; allowed are 1 to {}", blocks,
+                                     BlockThreads::kMostBlocks));
+  return with<Streams>(call, stream, [&](Stream& used) {
+    return given(call, used.submit([passed = std::move(passed), kernel, blocks] {
+      return fork_aware_singleton<BlockThreads>().run(blocks,
+                                                      [&](unsigned) { kernel(passed.get()); });
+    }));
+  });
 }
 MEMSPAN_CATCH(SMEM_MALLOC_FAILED)
