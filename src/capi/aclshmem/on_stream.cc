@@ -96,14 +96,6 @@ void call_on_device(const char* call, void* stream, std::function<void()> work) 
   call_at_once(call, stream, [call, work = std::move(work)] { wait_in_call(call, work); });
 }
 
-// Moves parts of a copy by `move(part, at, count)`, which waits for a peer.
-template <typename Move>
-Device::PartCall in_call(const char* call, Move move) {
-  return [=](std::byte* part, std::size_t at, std::size_t count) {
-    wait_in_call(call, [&] { move(part, at, count); });
-  };
-}
-
 // Both are mapped here.
 void copy_near(const char* call, void* stream, void* to, const void* from, std::size_t bytes,
                const Route& route) {
@@ -133,8 +125,11 @@ void move_on_device(const char* call, void* stream, void* symmetric, void* local
                          : far.link->get(operations(), part, far.place(at), count));
   };
   if (!device().owns(local)) return call_on_device(call, stream, [=] { move(local, 0, bytes); });
+  const auto move_part = [=](std::byte* part, std::size_t at, std::size_t count) {
+    wait_in_call(call, [&] { move(part, at, count); });
+  };
   require(call, device().begin_parts(kIsPut ? Device::Parts::kRead : Device::Parts::kWrite, local,
-                                     bytes, in_call(call, move), stream));
+                                     bytes, move_part, stream));
 }
 
 // ACLSHMEM_SIGNAL_SET or _ADD, behind all that the stream did before. A word in memory of the
