@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CATCHING = {
     "aclshmem/acl_typed_calls.cc": ["put_signal"],
     "aclshmem/acl_team_calls.cc": ["get_config", "meet"],
-    "aclshmem/init.cc": ["check_staging", "null_failure"],
+    "aclshmem/init.cc": ["check_staging", "make_unique_id", "null_failure"],
     "aclshmem/on_stream.cc": ["submit_barrier"],
     "aclshmem/heap.cc": ["allocate", "allocate_zeros", "allocate_aligned", "release"],
     "errors.cc": ["last_error"],

@@ -189,14 +189,16 @@ bool is_unique_id(const UniqueId& uid) {
 
 // Fills in a unique id of either generation.
 template <typename UniqueId>
-Status make_unique_id(UniqueId* uid) {
-  MEMSPAN_TRY_ASSIGN(const std::string text, open_unique_id(sizeof(uid->internal) - 1),
-                     "making a unique id");
+int make_unique_id(const char* call, UniqueId* uid) try {
+  if (uid == nullptr) return null_failure(call, "uid");
+  const auto text = open_unique_id(sizeof(uid->internal) - 1);
+  if (!text.is_ok()) return shmem_result(call, text.status().annotate("making a unique id"));
   *uid = UniqueId{};
   uid->version = kVersionTag + static_cast<int>(sizeof(*uid));
-  std::memcpy(uid->internal, text.c_str(), text.size());
-  return Status::ok();
+  std::memcpy(uid->internal, text->c_str(), text->size());
+  return 0;
 }
+MEMSPAN_CATCH_IN(call, SHMEM_MALLOC_FAILED)
 
 // Joins by a unique id.
 template <typename UniqueId>
@@ -343,17 +345,13 @@ MEMSPAN_EXPORT int aclshmemx_init_attr(aclshmemx_bootstrap_t bootstrap_flags,
 }
 MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int shmem_get_uniqueid(shmem_uniqueid_t* uid) try {
-  if (uid == nullptr) return null_failure(__func__, "uid");
-  return shmem_result(__func__, make_unique_id(uid));
+MEMSPAN_EXPORT int shmem_get_uniqueid(shmem_uniqueid_t* uid) {
+  return make_unique_id(__func__, uid);
 }
-MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
-MEMSPAN_EXPORT int aclshmemx_get_uniqueid(aclshmemx_uniqueid_t* uid) try {
-  if (uid == nullptr) return null_failure(__func__, "uid");
-  return shmem_result(__func__, make_unique_id(uid));
+MEMSPAN_EXPORT int aclshmemx_get_uniqueid(aclshmemx_uniqueid_t* uid) {
+  return make_unique_id(__func__, uid);
 }
-MEMSPAN_CATCH(SHMEM_MALLOC_FAILED)
 
 MEMSPAN_EXPORT int shmem_set_attr_uniqueid_args(int rank_id, int nranks,
                                                 const shmem_uniqueid_t* uid,

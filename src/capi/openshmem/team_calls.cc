@@ -20,22 +20,17 @@ int failed(const char* call, const Status& status) {
   return 1;
 }
 
-struct Config {
-  const shmem_team_config_t* values;
-  long mask;
-
-  int num_contexts() const {
-    return values != nullptr && (mask & SHMEM_TEAM_NUM_CONTEXTS) != 0 ? values->num_contexts : 0;
-  }
-};
+int contexts_in(const shmem_team_config_t* config, long mask) {
+  return config != nullptr && (mask & SHMEM_TEAM_NUM_CONTEXTS) != 0 ? config->num_contexts : 0;
+}
 
 // 0, or a failure. *handle is SHMEM_TEAM_INVALID for those who are not members.
-int split(const char* call, Team& parent, const TeamShape& shape, const Config& config,
+int split(const char* call, Team& parent, const TeamShape& shape, int num_contexts,
           shmem_team_t* handle) {
   auto made = parent.split(call, shape);
   if (!made.is_ok()) return failed(call, made.status());
   if (made.value() == nullptr) return 0;
-  made.value()->set_num_contexts(config.num_contexts());
+  made.value()->set_num_contexts(num_contexts);
   auto number = add_team(std::move(made).value());
   if (number == 0) return failed(call, Status(Code::kOutOfMemory, "there are 65536 teams already"));
   *handle = team_handle(number);
@@ -44,12 +39,12 @@ int split(const char* call, Team& parent, const TeamShape& shape, const Config& 
 
 // Splits the parent into the rows or columns of a grid; a PE is in one of them.
 int split_axis(const char* call, Team& parent, int count,
-               TeamShape (*shape_of)(int i, int xrange, int size), int xrange, const Config& config,
+               TeamShape (*shape_of)(int i, int xrange, int size), int xrange, int num_contexts,
                shmem_team_t* handle) {
   int result = 0;
   for (int i = 0; i < count; ++i) {
     shmem_team_t mine = SHMEM_TEAM_INVALID;
-    result |= split(call, parent, shape_of(i, xrange, parent.size()), config, &mine);
+    result |= split(call, parent, shape_of(i, xrange, parent.size()), num_contexts, &mine);
     if (mine != SHMEM_TEAM_INVALID) *handle = mine;
   }
   return result;
@@ -111,7 +106,7 @@ try {
   *new_team = SHMEM_TEAM_INVALID;
   Team* parent = team_or_null(kCall, parent_team);
   if (parent == nullptr) return 1;
-  return split(kCall, *parent, TeamShape{start, stride, size}, Config{config, config_mask},
+  return split(kCall, *parent, TeamShape{start, stride, size}, contexts_in(config, config_mask),
                new_team);
 }
 MEMSPAN_CATCH(1)
@@ -132,10 +127,10 @@ try {
   if (xrange < 1) return failed(kCall, invalid("xrange is {}, allowed are 1 and more", xrange));
   xrange = std::min(xrange, parent->size());
   int rows = (parent->size() + xrange - 1) / xrange;
-  int result =
-      split_axis(kCall, *parent, rows, row, xrange, Config{xaxis_config, xaxis_mask}, xaxis_team);
+  int result = split_axis(kCall, *parent, rows, row, xrange, contexts_in(xaxis_config, xaxis_mask),
+                          xaxis_team);
   return result | split_axis(kCall, *parent, xrange, column, xrange,
-                             Config{yaxis_config, yaxis_mask}, yaxis_team);
+                             contexts_in(yaxis_config, yaxis_mask), yaxis_team);
 }
 MEMSPAN_CATCH(1)
 
