@@ -34,8 +34,9 @@ struct PointToPoint::Ring {
   std::atomic<std::uint64_t>* written;
   std::atomic<std::uint64_t>* read_to;
   std::byte* data;
-  // The other end is on another node, where `data` and `far_position` are symmetric addresses.
-  World* world = nullptr;
+  // The other end is on another node, where `data` and `far_position` are symmetric addresses. Puts
+  // of one link are applied in order. A peer that cannot be reached is gone: waits report it.
+  const RouteTable* routes = nullptr;
   const Route* far = nullptr;
   std::atomic<std::uint64_t>* far_position = nullptr;
 
@@ -54,7 +55,7 @@ struct PointToPoint::Ring {
     const std::size_t first = std::min(bytes, kBytes - at);
     const auto* const rest = static_cast<const std::byte*>(from) + first;
     if (far != nullptr) {
-      if (bytes > first) put(data, rest, bytes - first);
+      static_cast<void>(put_by_link(*routes, *far, data, rest, bytes - first));
       put_position(position + advance, data + at, from, first);
     } else {
       std::memcpy(data + at, from, first);
@@ -76,17 +77,11 @@ struct PointToPoint::Ring {
   }
 
  private:
-  // Puts of one link are applied in order. A peer that cannot be reached is gone: waits report it.
-  void put(std::byte* to, const void* from, std::size_t bytes) const {
-    static_cast<void>(
-        far->link->put(world->operations(), world->routes().place_of(*far, to), from, bytes));
-  }
   void put_position(std::uint64_t position, std::byte* to, const void* from,
                     std::size_t bytes) const {
-    const RemotePlace signal = world->routes().place_of(*far, far_position);
-    const RemotePlace place = bytes == 0 ? signal : world->routes().place_of(*far, to);
-    static_cast<void>(far->link->put_signal(world->operations(), place, from, bytes, signal,
-                                            position, SignalOp::kSet));
+    auto* const word = reinterpret_cast<std::uint64_t*>(far_position);
+    static_cast<void>(
+        put_signal_by_link(*routes, {*far, *far}, to, from, bytes, word, position, SignalOp::kSet));
   }
 };
 
@@ -101,9 +96,10 @@ PointToPoint::Ring PointToPoint::sending_ring(int receiver) const {
   Channel& own = channel(receiver);
   if (group_.is_near(receiver)) return {&own.written, &own.read, own.ring};
   Channel& there = channel(group_.rank());
-  World& world = group_.world();
+  const World& world = group_.world();
   group_.note_messages_to(receiver);
-  return {&own.sent, &own.taken, there.ring, &world, &world.route(receiver), &there.written};
+  return {&own.sent,     &own.taken, there.ring, &world.routes(), &world.route(receiver),
+          &there.written};
 }
 
 PointToPoint::Ring PointToPoint::receiving_ring(int sender) const {
@@ -112,9 +108,9 @@ PointToPoint::Ring PointToPoint::receiving_ring(int sender) const {
                                                          : group_.channel(group_.rank(), sender));
   if (is_near) return {&channel.written, &channel.read, channel.ring};
   auto& there = *reinterpret_cast<Channel*>(group_.channel(group_.rank(), group_.rank()));
-  World& world = group_.world();
+  const World& world = group_.world();
   return {&channel.written, &channel.read,        channel.ring,
-          &world,           &world.route(sender), &there.taken};
+          &world.routes(),  &world.route(sender), &there.taken};
 }
 
 Result<std::shared_ptr<Message>> PointToPoint::post(Message message) {
@@ -243,7 +239,7 @@ bool PointToPoint::push(int member) {
 
 // Whether a receive waits for what is coming from `member`, or for what may be behind it.
 bool PointToPoint::is_wanted(int member) const {
-  if (peers_[member].incoming.is_under_way) return true;
+  if (peers_[member].is_receiving()) return true;
   return std::any_of(receives_.begin(), receives_.end(), [&](const auto& receive) {
     return receive->member == member || receive->member == kAnybody;
   });
@@ -252,50 +248,45 @@ bool PointToPoint::is_wanted(int member) const {
 bool PointToPoint::pull(int member) {
   const Ring from = receiving_ring(member);
   Peer& sender = peer(member);
-  Incoming& incoming = sender.incoming;
   bool has_moved = false;
-  while (incoming.is_under_way || (is_wanted(member) && begin_incoming(member, from))) {
-    const std::size_t left = incoming.header.bytes - incoming.received;
-    const std::size_t there = from.readable();
-    const std::size_t now = std::min(left, there);
+  while (sender.is_receiving() || (is_wanted(member) && begin_arrival(member, from))) {
+    Arrival& arrival = sender.arrivals.back();
+    const std::size_t left = arrival.header.bytes - arrival.received;
+    const std::size_t now = std::min(left, from.readable());
     if (now != 0) {
-      std::byte* to = incoming.unexpected != nullptr ? incoming.unexpected->memory.data()
-                      : incoming.receive != nullptr  ? incoming.receive->memory
-                                                     : nullptr;
-      from.read(to == nullptr ? nullptr : to + incoming.received, now, Ring::padded(now));
-      incoming.received += now;
+      std::byte* const to =
+          arrival.memory.empty() ? arrival.receive->memory : arrival.memory.data();
+      from.read(to == nullptr ? nullptr : to + arrival.received, now, Ring::padded(now));
+      arrival.received += now;
     }
     has_moved |= now != 0 || left == 0;
     if (now < left) break;
-    const Incoming done = std::exchange(incoming, {});
-    if (done.receive != nullptr) finish(*done.receive, member);
-    if (done.unexpected == nullptr) continue;
-    done.unexpected->is_whole = true;
-    if (done.unexpected->receive == nullptr) continue;
-    deliver(*done.unexpected, member);
-    sender.unexpected.remove_if([&](const Unexpected& other) { return &other == done.unexpected; });
+    if (arrival.receive == nullptr) continue;
+    deliver(arrival, member);
+    sender.arrivals.pop_back();
   }
   if (has_moved) group_.world().route(member).notify_sync();
   return has_moved;
 }
 
-bool PointToPoint::begin_incoming(int member, const Ring& ring) {
+bool PointToPoint::begin_arrival(int member, const Ring& ring) {
   if (ring.readable() < sizeof(Header)) return false;
-  Peer& sender = peer(member);
-  Header header{};
+  Arrival& arrival = peer(member).arrivals.emplace_back();
+  Header& header = arrival.header;
   ring.read(&header, sizeof header, sizeof header);
-  sender.incoming = {true, header, 0, nullptr, nullptr};
   // The first receive that matches, in the order of posting.
   const auto found = std::find_if(receives_.begin(), receives_.end(), [&](const auto& receive) {
     return (receive->member == member || receive->member == kAnybody) && receive->tag == header.tag;
   });
-  if (found != receives_.end()) {
-    if (check_size(**found, header, member)) sender.incoming.receive = *found;
-    receives_.erase(found);
-  } else {
-    sender.unexpected.push_back({header, std::vector<std::byte>(header.bytes)});
-    sender.incoming.unexpected = &sender.unexpected.back();
+  if (found == receives_.end()) {
+    arrival.memory.resize(header.bytes);
+    return true;
   }
+  arrival.receive = *found;
+  receives_.erase(found);
+  if (!check_size(*arrival.receive, header, member))  // its data go nowhere
+    arrival.receive = std::make_shared<Message>(
+        Message{Message::Kind::kReceive, member, header.tag, nullptr, header.bytes});
   return true;
 }
 
@@ -303,27 +294,26 @@ bool PointToPoint::begin_incoming(int member, const Ring& ring) {
 bool PointToPoint::match_unexpected(const std::shared_ptr<Message>& message) {
   for (int member = 0; member < group_.size(); ++member) {
     if (message->member != kAnybody && message->member != member) continue;
-    auto& unexpected = peer(member).unexpected;
-    const auto found =
-        std::find_if(unexpected.begin(), unexpected.end(), [&](const Unexpected& other) {
-          return other.header.tag == message->tag && other.receive == nullptr;
-        });
-    if (found == unexpected.end()) continue;
+    auto& arrivals = peer(member).arrivals;
+    const auto found = std::find_if(arrivals.begin(), arrivals.end(), [&](const Arrival& other) {
+      return other.header.tag == message->tag && other.receive == nullptr;
+    });
+    if (found == arrivals.end()) continue;
     found->receive = message;
-    if (found->is_whole) {
+    if (found->is_whole()) {
       deliver(*found, member);
-      unexpected.erase(found);
+      arrivals.erase(found);
     }
     return true;
   }
   return false;
 }
 
-void PointToPoint::deliver(Unexpected& unexpected, int member) {
-  Message& message = *unexpected.receive;
-  if (!check_size(message, unexpected.header, member)) return;
-  if (message.memory != nullptr && !unexpected.memory.empty())
-    std::memcpy(message.memory, unexpected.memory.data(), unexpected.memory.size());
+void PointToPoint::deliver(const Arrival& arrival, int member) {
+  Message& message = *arrival.receive;
+  if (!check_size(message, arrival.header, member)) return;
+  if (message.memory != nullptr && !arrival.memory.empty())
+    std::memcpy(message.memory, arrival.memory.data(), arrival.memory.size());
   finish(message, member);
 }
 

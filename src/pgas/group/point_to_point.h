@@ -58,25 +58,20 @@ class PointToPoint : NotCopyable {
     std::int64_t tag;
     std::uint64_t bytes;
   };
-  // A message that came, or is coming, without a receive, and its receive once it has one.
-  struct Unexpected {
-    Header header;
-    std::vector<std::byte> memory;
-    bool is_whole = false;
-    std::shared_ptr<Message> receive = nullptr;
-  };
-  struct Incoming {
-    bool is_under_way = false;
+  // A message that is coming, or has come and has no receive yet.
+  struct Arrival {
     Header header = {};
     std::size_t received = 0;
-    // The destination of its data: a receive, an unexpected message, or (neither) none.
-    std::shared_ptr<Message> receive;
-    Unexpected* unexpected = nullptr;
+    std::shared_ptr<Message> receive = nullptr;  // once it has one
+    std::vector<std::byte> memory = {};          // of one that came without a receive
+
+    bool is_whole() const { return received == header.bytes; }
   };
   struct Peer {
     std::deque<std::shared_ptr<Message>> sends;
-    Incoming incoming;
-    std::list<Unexpected> unexpected;
+    std::list<Arrival> arrivals;  // the last one may be incomplete
+
+    bool is_receiving() const { return !arrivals.empty() && !arrivals.back().is_whole(); }
   };
 
   Ring sending_ring(int receiver) const;
@@ -88,9 +83,9 @@ class PointToPoint : NotCopyable {
   bool push(int member) MEMSPAN_REQUIRES(mutex_);
   bool pull(int member) MEMSPAN_REQUIRES(mutex_);
   bool is_wanted(int member) const MEMSPAN_REQUIRES(mutex_);
-  bool begin_incoming(int member, const Ring& ring) MEMSPAN_REQUIRES(mutex_);
+  bool begin_arrival(int member, const Ring& ring) MEMSPAN_REQUIRES(mutex_);
   bool match_unexpected(const std::shared_ptr<Message>& message) MEMSPAN_REQUIRES(mutex_);
-  void deliver(Unexpected& unexpected, int member) MEMSPAN_REQUIRES(mutex_);
+  static void deliver(const Arrival& arrival, int member);
   static bool check_size(Message& message, const Header& header, int member);
   static void finish(Message& message, int member, Status status = Status::ok());
 
