@@ -173,21 +173,14 @@ class LeaderRound : private LeaderExchange {
 
 std::unique_ptr<TeamNodes> TeamNodes::of(const World& world, const TeamShape& shape) {
   if (world.nodes().is_one()) return nullptr;
-  auto made = std::make_unique<TeamNodes>();
-  std::vector<int> numbers;  // of the job's nodes, in our order
-  for (int member = 0; member < shape.size; ++member) {
-    const int node = world.nodes().node_of(shape.peer_of(member));
-    const auto found = std::find(numbers.begin(), numbers.end(), node);
-    const auto ours = static_cast<std::size_t>(found - numbers.begin());
-    if (found == numbers.end()) {
-      numbers.push_back(node);
-      made->members_.emplace_back();
-    }
-    if (node == world.nodes().node_of(world.rank())) made->mine_ = static_cast<int>(ours);
-    made->members_[ours].push_back(member);
-    made->node_of_.push_back(static_cast<int>(ours));
-  }
-  return made->count() == 1 ? nullptr : std::move(made);
+  std::vector<std::string> nodes;  // the job's, by member
+  for (int member = 0; member < shape.size; ++member)
+    nodes.push_back(std::to_string(world.nodes().node_of(shape.peer_of(member))));
+  NodeMap map = NodeMap::of_hosts(nodes);
+  if (map.is_one()) return nullptr;
+  // A process that is not a member may have none on its node.
+  const int mine = map.node_of(std::max(0, first_near_member(world, shape)));
+  return std::make_unique<TeamNodes>(std::move(map), mine);
 }
 
 int first_near_member(const World& world, const TeamShape& shape) {

@@ -59,15 +59,17 @@ struct TeamShape {
 // Immutable. The same on all members, except for the own node.
 class TeamNodes {
  public:
-  // Null when all members of `shape` are on the node of this process.
+  // Null when all members of `shape` are on one node.
   static std::unique_ptr<TeamNodes> of(const World& world, const TeamShape& shape);
+  // `map` counts members instead of PEs.
+  TeamNodes(NodeMap map, int mine) : map_(std::move(map)), mine_(mine) {}
 
   // Nodes are in the order of their first members.
-  int count() const { return static_cast<int>(members_.size()); }
+  int count() const { return map_.count(); }
   int mine() const { return mine_; }
-  int node_of(int member) const { return node_of_[member]; }
+  int node_of(int member) const { return map_.node_of(member); }
   // Ascending.
-  const std::vector<int>& members(int node) const { return members_[node]; }
+  const std::vector<int>& members(int node) const { return map_.peers_of(node); }
   const std::vector<int>& near() const { return members(mine_); }
   int leader(int node) const { return members(node)[0]; }
   int my_leader() const { return leader(mine_); }
@@ -79,9 +81,8 @@ class TeamNodes {
  private:
   static constexpr int kMostDirect = 4;
 
-  std::vector<std::vector<int>> members_;
-  std::vector<int> node_of_;
-  int mine_ = 0;
+  const NodeMap map_;
+  const int mine_;
 };
 
 // The first member of `shape` on the node of this process; -1 if it has none there.
