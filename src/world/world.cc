@@ -255,14 +255,10 @@ Status World::connect_near_segment(int peer) {
   return Status::ok();
 }
 
-std::string World::describe_route(int peer) const {
-  if (peer == rank()) return "own: it is this process's memory";
-  return is_near(peer) ? near_.why : far_.why;
-}
-
-std::string_view World::transport_to(int peer) const {
-  if (peer == rank()) return "own";
-  return is_near(peer) ? near_.name : far_.name;
+const TransportChoice& World::transport_to(int peer) const {
+  static const TransportChoice kOwn{"own", "own: it is this process's memory"};
+  if (peer == rank()) return kOwn;
+  return is_near(peer) ? near_ : far_;
 }
 
 std::string World::describe_routes() const {
@@ -278,13 +274,13 @@ std::string World::describe_routes() const {
 
 void World::depart(const Deadline& deadline) {
   const bool has_other_nodes = linked_ != nullptr && !nodes().is_one();
-  // The notice takes other paths than earlier messages and may overtake them. A peer would then see
-  // this process leave a barrier that it has been in.
-  if (has_other_nodes) linked_->flush(deadline);
-  // Other nodes first: a PE of this node that sees the departure may leave because of it, and
-  // announce that. Earlier losses come before it: they may be the cause, and their own notices may
-  // be slower.
   if (has_other_nodes) {
+    // The notice takes other paths than earlier messages and may overtake them. A peer would then
+    // see this process leave a barrier that it has been in.
+    linked_->flush(deadline);
+    // Other nodes first: a PE of this node that sees the departure may leave because of it, and
+    // announce that. Earlier losses come before it: they may be the cause, and their own notices
+    // may be slower.
     for (const Notice& loss : losses(*membership_.segment)) linked_->tell(loss);
     linked_->tell({Notice::Kind::kDeparture, rank()});
   }

@@ -64,9 +64,8 @@ class World : NotCopyable {
   Status take_promised() const;
   // The default context's outstanding operations on links.
   OperationContext& operations() { return operations_; }
-  // How this process reaches `peer`, and why so: "message: they are on different hosts".
-  std::string describe_route(int peer) const;
-  std::string_view transport_to(int peer) const;  // "own", "mapped" or "message"
+  // How this process reaches `peer`: "own", "mapped" or "message", and why so.
+  const TransportChoice& transport_to(int peer) const;
   // Describes the routes to all PEs in one line.
   std::string describe_routes() const;
   // Counters of the transport "message"; empty if it is not in use.

@@ -26,8 +26,9 @@ std::string own_row(const World& world) {
   std::string row;
   std::set<std::string> reasons;
   for (int peer = 0; peer < world.size(); ++peer) {
-    row += fmt::format("{:<{}}", world.transport_to(peer), kColumn);
-    if (peer != world.rank()) reasons.insert(world.describe_route(peer));
+    const TransportChoice& transport = world.transport_to(peer);
+    row += fmt::format("{:<{}}", transport.name, kColumn);
+    if (peer != world.rank()) reasons.insert(transport.why);
   }
   row.erase(row.find_last_not_of(' ') + 1);
   for (const std::string& reason : reasons) row += "\n" + reason;
