@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <link.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -63,18 +64,14 @@ void* find_object(void* library, const char* name) {
   return first == nullptr ? original : first;
 }
 
-// The launcher's MPI comes first.
-std::vector<std::string> names_to_try() {
-  if (environment("OMPI_COMM_WORLD_SIZE"))
-    return {"libmpi.so.40", "libmpi.so", "libmpi.so.12", "libmpich.so.12"};
-  return {"libmpi.so.12", "libmpich.so.12", "libmpi.so.40", "libmpi.so"};
-}
-
 // Its components look for its symbols among the global ones.
 Result<void*> load() {
-  const std::vector<std::string> names = names_to_try();
-  for (const std::string& name : names)
-    if (void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL)) return library;
+  std::array<const char*, 4> names{"libmpi.so.12", "libmpich.so.12", "libmpi.so.40", "libmpi.so"};
+  // The launcher's MPI comes first.
+  if (environment("OMPI_COMM_WORLD_SIZE"))
+    std::rotate(names.begin(), names.begin() + 2, names.end());
+  for (const char* const name : names)
+    if (void* const library = dlopen(name, RTLD_NOW | RTLD_GLOBAL)) return library;
   return Status(Code::kNotSupported,
                 fmt::format("no MPI is loaded, and none of {} can be; LD_PRELOAD loads another one",
                             fmt::join(names, ", ")));
