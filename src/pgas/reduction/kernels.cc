@@ -17,18 +17,9 @@ namespace {
 // Whether reductions of values of one type have the operation.
 template <typename T>
 constexpr bool is_defined(Operator op) {
-  switch (op) {
-    case Operator::kSum:
-    case Operator::kProduct:
-      return true;
-    case Operator::kMin:
-    case Operator::kMax:
-      return std::is_arithmetic_v<T>;
-    case Operator::kAverage:
-      return !std::is_integral_v<T>;
-    default:
-      return std::is_integral_v<T>;
-  }
+  if (op == Operator::kSum || op == Operator::kProduct) return true;
+  if (op == Operator::kMin || op == Operator::kMax) return std::is_arithmetic_v<T>;
+  return std::is_integral_v<T> != (op == Operator::kAverage);
 }
 
 // The operation on two values. Arithmetic of small integers is done in the type itself, wrapping;
