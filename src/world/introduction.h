@@ -3,12 +3,9 @@
 // regions, and the values that must be equal everywhere.
 #pragma once
 
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
 
-#include "core/status.h"
+#include "store/fields.h"
 #include "transport/link.h"
 
 namespace memspan {
@@ -23,8 +20,26 @@ struct Introduction {
   RemoteRegion heap;
   std::optional<RemoteRegion> data;  // the static symmetric segment
 
-  std::string encode() const;
-  static Result<Introduction> decode(std::string_view bytes);
+  std::string encode() const {
+    FieldWriter out;
+    out(process, heap_bytes, commit_mode, program, address, heap.encode(),
+        data ? data->encode() : std::string());
+    return out.take();
+  }
+  static Result<Introduction> decode(std::string_view bytes) {
+    FieldReader in(bytes);
+    Introduction read;
+    std::string heap;
+    std::string data;
+    in(read.process, read.heap_bytes, read.commit_mode, read.program, read.address, heap, data);
+    if (!in.is_finished())
+      return Status(Code::kInvalidArgument, "what a process says of itself cannot be read");
+    MEMSPAN_TRY_ASSIGN(read.heap, RemoteRegion::decode(heap), "reading where a heap is");
+    if (!data.empty()) {
+      MEMSPAN_TRY_ASSIGN(read.data, RemoteRegion::decode(data), "reading where variables are");
+    }
+    return read;
+  }
 };
 
 }  // namespace memspan
