@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "core/log.h"
 
@@ -35,14 +36,7 @@ LinkedPeers::LinkedPeers(const Membership& membership, WaitContext& waiting, Mes
       has_repeated_(static_cast<std::size_t>(membership.size)),
       links_(static_cast<std::size_t>(membership.size)) {
   messages_.set_carriage(
-      {[this](int peer, const MessageTag& tag, std::span<const std::byte> bytes,
-              const Deadline& deadline) {
-         return send(peer, [&](Link& link) { return link.send(tag, bytes, deadline); });
-       },
-       [this](int peer, const MessageTag& tag, std::span<const std::byte> bytes) {
-         return send(peer, [&](Link& link) { return link.post(tag, bytes); });
-       },
-       [this] { transport_->engine().progress(); }});
+      {std::bind_front(&LinkedPeers::send, this), [this] { transport_->engine().progress(); }});
   messages_.set_notice_handler(
       [this](int from, std::uint64_t id, std::uint64_t sequence, std::span<const std::byte> bytes) {
         if (const auto notice = Notice::decode(id, sequence, bytes)) take(from, *notice);
@@ -157,13 +151,13 @@ const RemoteRegion* LinkedPeers::data_of(int peer) const {
   return its.data && its.program == mine.program ? &*its.data : nullptr;
 }
 
-template <typename Send>
-Status LinkedPeers::send(int peer, Send send_over) {
+Status LinkedPeers::send(int peer, const MessageTag& tag, std::span<const std::byte> bytes,
+                         const Deadline& deadline) {
   has_messages_[peer].store(true, std::memory_order_relaxed);
   Link* const to = link(peer);
   if (to == nullptr)
     return {Code::kInternal, fmt::format("{} has no link", membership_.nodes.describe(peer))};
-  return send_over(*to);
+  return tag.kind == MessageKind::kNotice ? to->post(tag, bytes) : to->send(tag, bytes, deadline);
 }
 
 void LinkedPeers::flush(const Deadline& deadline) {

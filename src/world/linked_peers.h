@@ -67,8 +67,8 @@ class LinkedPeers : NotCopyable {
   Status check_same(const Introduction& mine) const;
   void connect(Which which);
   bool has_launcher() const { return membership_.is_launched; }
-  template <typename Send>
-  Status send(int peer, Send send_over);
+  Status send(int peer, const MessageTag& tag, std::span<const std::byte> bytes,
+              const Deadline& deadline);
   void ring_if_asleep();
   void take(int from, const Notice& notice);
   void repeat_ends();

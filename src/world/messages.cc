@@ -8,7 +8,6 @@ Status Messages::send(int peer, const MessageKey& key, std::span<const std::byte
   if (bytes.size() > kMostBytes)
     return {Code::kInvalidArgument,
             fmt::format("a message of {} bytes; allowed are up to {}", bytes.size(), kMostBytes)};
-  if (key.kind == MessageKind::kNotice) return carriage_.post(peer, key, bytes);
   const Duration limit = waiting_.limit;
   return carriage_.send(peer, key, bytes,
                         limit == Duration::zero() ? Deadline::never() : Deadline::after(limit));

@@ -33,13 +33,12 @@ class Messages : NotCopyable {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
-  // Link::send() and Link::post() to a PE, and handling arrived frames without waiting. All are
-  // thread-safe.
+  // Sending to a PE (Link::post() of a notice, else Link::send()), and handling arrived frames
+  // without waiting. Both are thread-safe.
   struct Carriage {
     std::function<Status(int peer, const MessageKey& key, std::span<const std::byte> bytes,
                          const Deadline& deadline)>
         send;
-    std::function<Status(int peer, const MessageKey& key, std::span<const std::byte> bytes)> post;
     std::function<void()> progress;
   };
   // Handles a notice on the thread that took the frame. It must not wait.

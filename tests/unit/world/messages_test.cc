@@ -39,12 +39,11 @@ class MessagesTest : public testing::Test {
     messages_.set_carriage(carriage({}));
   }
   Messages::Carriage carriage(std::function<void()> progress) {
-    const auto post = [this](int peer, const MessageTag& tag, std::span<const std::byte> bytes) {
+    const auto send = [this](int peer, const MessageTag& tag, std::span<const std::byte> bytes,
+                             const Deadline&) {
       return messages_.deliver(peer, tag, copy_of(bytes));
     };
-    const auto send = [post](int peer, const MessageTag& tag, std::span<const std::byte> bytes,
-                             const Deadline&) { return post(peer, tag, bytes); };
-    return {send, post, std::move(progress)};
+    return {send, std::move(progress)};
   }
   Result<Buffer> receive(const MessageKey& key) {
     return messages_.receive("test", 1, key, [this] { return waiting_.is_gone(1) ? 1 : -1; });

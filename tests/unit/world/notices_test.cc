@@ -16,14 +16,13 @@ class NoticesTest : public testing::Test {
     waiting_.self = &segment_.peer(0);
     waiting_.generation = 1;
     for (int rank = 0; rank < 4; ++rank) segment_.peer(rank).state.store(PeerState::kJoined);
-    messages_.set_carriage({{},
-                            [this](int peer, const MessageTag&, std::span<const std::byte>) {
-                              if (peer == unreachable_)
-                                return Status(Code::kPeerLost, "no way to it");
-                              sent_to_.push_back(peer);
-                              return Status::ok();
-                            },
-                            {}});
+    messages_.set_carriage(
+        {[this](int peer, const MessageTag&, std::span<const std::byte>, const Deadline&) {
+           if (peer == unreachable_) return Status(Code::kPeerLost, "no way to it");
+           sent_to_.push_back(peer);
+           return Status::ok();
+         },
+         {}});
   }
 
   NodeSegment segment_;
