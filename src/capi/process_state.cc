@@ -295,9 +295,9 @@ Result<HeapSize> heap_size_from_environment() {
   for (const char* name : {"SHMEM_SYMMETRIC_SIZE", "SMA_SYMMETRIC_SIZE"})
     if (auto text = environment(name)) {
       const auto bytes = parse_size(name, *text);
-      return bytes.is_ok() ? Result<HeapSize>(*bytes) : bytes.status();
+      return bytes.is_ok() ? Result<HeapSize>(HeapSize{*bytes}) : bytes.status();
     }
-  return HeapSize::by_default(kDefaultHeapBytes);
+  return HeapSize{.bytes = kDefaultHeapBytes, .is_default = true};
 }
 
 }  // namespace memspan::capi

@@ -10,14 +10,8 @@
 namespace memspan {
 
 struct HeapSize {
-  HeapSize(std::size_t size) : bytes(size) {}  // NOLINT: a size that was asked for
-  static HeapSize by_default(std::size_t size) {
-    HeapSize made(size);
-    made.is_default = true;
-    return made;
-  }
   std::size_t bytes;
-  bool is_default = false;
+  bool is_default = false;  // else it was asked for
 };
 
 // MEMSPAN_COMMIT. kInvalidArgument if it is invalid.

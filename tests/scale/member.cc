@@ -46,7 +46,7 @@ Status Member::join() {
                                       fmt::format("sim-{}", rank_)),
                      "joining");
   MEMSPAN_TRY_ASSIGN(
-      world_, World::create(std::move(membership), kHeapBytes, StaticVariables::kOwn), "joining");
+      world_, World::create(std::move(membership), {kHeapBytes}, StaticVariables::kOwn), "joining");
   world_->waiting().limit = from_seconds(plan_.limit_s);
   team_ = Team::world(*world_);
   report_.joined = now_s();

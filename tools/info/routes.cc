@@ -99,7 +99,7 @@ Status show_routes(RoutesFormat format) {
                      "joining the job");
   const Exchange exchange = membership.exchange;
   MEMSPAN_TRY_ASSIGN(std::unique_ptr<World> world,
-                     World::create(std::move(membership), kHeapBytes, StaticVariables::kOwn),
+                     World::create(std::move(membership), {kHeapBytes}, StaticVariables::kOwn),
                      "connecting");
   std::vector<std::string> rows{own_row(*world)};
   if (world->size() > 1) {

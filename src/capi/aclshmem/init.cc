@@ -114,7 +114,7 @@ int start_by_attributes(const char* call, const shmem_init_attr_t& attributes,
                         const StorePlace& store) {
   if (int failure = check_attributes(call, attributes); failure != 0) return failure;
   Start how{call, [&] { return join_by_attributes(attributes, store); },
-            [&] { return Result<HeapSize>(attributes.local_mem_size); },
+            [&] { return Result<HeapSize>(HeapSize{attributes.local_mem_size}); },
             std::chrono::seconds(attributes.option_attr.control_operation_timeout)};
   return shmem_result(call, start(how, Sharing::kExclusive));
 }

@@ -13,7 +13,7 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::join(int rank, int size,
                      "making a group");
   const std::size_t heap = heap_bytes(membership.nodes);
   MEMSPAN_TRY_ASSIGN(std::unique_ptr<World> world,
-                     World::create(std::move(membership), heap, StaticVariables::kOwn),
+                     World::create(std::move(membership), {heap}, StaticVariables::kOwn),
                      "making a group");
   // A word that another member sets is waited for in vain only when that one dies or leaves.
   world->waiting().survives_deaths.store(true, std::memory_order_relaxed);

@@ -77,7 +77,7 @@ inline void run_job(const JobShape& shape, const std::function<void(Team&)>& bod
       membership.heap =
           std::make_unique<Pages>(Pages::adopt(Fd(dup(heaps[node].descriptor()))).value());
       ASSERT_TRUE(claim_rank(*membership.segment, rank).is_ok());
-      auto world = World::create(std::move(membership), kJobHeapBytes);
+      auto world = World::create(std::move(membership), {kJobHeapBytes});
       ASSERT_TRUE(world.is_ok()) << world.status().to_string();
       auto team = Team::world(**world);
       body(*team);
