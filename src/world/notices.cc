@@ -4,18 +4,6 @@
 #include "store/fields.h"
 
 namespace memspan {
-namespace {
-
-void note_end(const Notice& notice, const NodeSegment& segment) {
-  PeerSlot& slot = segment.peer(notice.rank);
-  slot.end_kind.store(static_cast<EndKind>(notice.value), std::memory_order_relaxed);
-  // As World::end() does for its own slot.
-  slot.ended.store(notice.generation, std::memory_order_seq_cst);
-  segment.header().ending.store(notice.generation, std::memory_order_release);
-  segment.ring_all();
-}
-
-}  // namespace
 
 std::vector<std::byte> Notice::bytes() const {
   FieldWriter out;
@@ -41,8 +29,14 @@ void apply(const Notice& notice, const NodeSegment& segment) {
   if (notice.rank >= segment.peers()) return;
   if (notice.kind == Kind::kLoss) segment.mark_lost(notice.rank, notice.value);
   if (notice.kind == Kind::kDeparture) segment.mark_departed(notice.rank);
-  if (notice.kind == Kind::kEnd) note_end(notice, segment);
   if (notice.kind == Kind::kExit) segment.request_exit(notice.rank, notice.value);
+  if (notice.kind != Kind::kEnd) return;
+  // As World::end() does for its own slot.
+  PeerSlot& slot = segment.peer(notice.rank);
+  slot.end_kind.store(static_cast<EndKind>(notice.value), std::memory_order_relaxed);
+  slot.ended.store(notice.generation, std::memory_order_seq_cst);
+  segment.header().ending.store(notice.generation, std::memory_order_release);
+  segment.ring_all();
 }
 
 bool is_news(const Notice& notice, const NodeSegment& segment) {
