@@ -86,15 +86,15 @@ Status Team::explain_difference(std::uint64_t mine, std::uint64_t other, int mem
 Status Team::explain(const Status& status, std::uint64_t sequence) const {
   if (status.code() != Code::kTimeout) return status;
   // While a member on this node is missing, nothing has been heard of the others.
-  bool is_near_missing = false;
-  for (int member = 0; member < size(); ++member)
-    is_near_missing =
-        is_near_missing || (world_.is_near(peer_of(member)) && !has_entered(member, sequence));
-  std::string missing;
-  for (int member = 0; member < size(); ++member)
-    if (!has_entered(member, sequence) && (!is_near_missing || world_.is_near(peer_of(member))))
-      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", peer_of(member));
-  return status.annotate(fmt::format("PE {} did not come", missing));
+  std::vector<int> missing;
+  std::vector<int> near;
+  for (int member = 0; member < size(); ++member) {
+    if (has_entered(member, sequence)) continue;
+    missing.push_back(peer_of(member));
+    if (world_.is_near(peer_of(member))) near.push_back(peer_of(member));
+  }
+  return status.annotate(
+      fmt::format("PE {} did not come", fmt::join(near.empty() ? missing : near, ", ")));
 }
 
 Status Team::barrier_by_all_to_all_flags(const char* what, std::uint64_t sequence) {
