@@ -367,11 +367,11 @@ Status World::explain_end(const Status& status) const {
             "another PE waits in a call that needs this one; all have to make the same collective "
             "calls before they end"};
   if (status.code() != Code::kTimeout) return status;
-  std::string missing;
+  std::vector<int> missing;
   for (int peer = 0; peer < size(); ++peer)
-    if (membership_.segment->peer(peer).ended.load(std::memory_order_acquire) < waiting_.generation)
-      missing += fmt::format("{}{}", missing.empty() ? "" : ", ", peer);
-  return status.annotate(fmt::format("PE {} did not come", missing));
+    if (segment().peer(peer).ended.load(std::memory_order_acquire) < waiting_.generation)
+      missing.push_back(peer);
+  return status.annotate(fmt::format("PE {} did not come", fmt::join(missing, ", ")));
 }
 
 }  // namespace memspan
