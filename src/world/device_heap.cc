@@ -101,12 +101,9 @@ Result<std::unique_ptr<DeviceHeap>> DeviceHeap::make(const Place& place, Device&
                                                      Deadline deadline) {
   std::unique_ptr<DeviceHeap> made(new DeviceHeap(place, device, bytes));
   // Lives until all have taken what they need.
-  auto broker = DescriptorBroker::open();
-  MEMSPAN_TRY_ASSIGN(
-      const std::vector<std::string> texts,
-      agree(exchange, broker.is_ok() ? made->give(**broker) : Result<std::string>(broker.status()),
-            kKind),
-      "giving memory of a device");
+  std::unique_ptr<DescriptorBroker> broker;
+  MEMSPAN_TRY_ASSIGN(const std::vector<std::string> texts,
+                     agree(exchange, made->give(broker), kKind), "giving memory of a device");
   std::vector<Introduction> all;
   for (const std::string& text : texts) {
     FieldReader in(text);
@@ -118,7 +115,7 @@ Result<std::unique_ptr<DeviceHeap>> DeviceHeap::make(const Place& place, Device&
   // All see the same texts, so all fail together.
   MEMSPAN_PASS(made->check_same(all));
   MEMSPAN_PASS(made->find_place(exchange));
-  const Status mapped = made->map_parts(**broker, all, deadline);
+  const Status mapped = made->map_parts(*broker, all, deadline);
   MEMSPAN_TRY_ASSIGN(
       const std::vector<std::string> regions,
       agree(exchange, mapped.is_ok() ? made->expose() : Result<std::string>(mapped), kKind),
@@ -134,13 +131,14 @@ DeviceHeap::~DeviceHeap() {
   if (is_shown_) place_.routes.hide_heap();
 }
 
-Result<std::string> DeviceHeap::give(DescriptorBroker& broker) {
+Result<std::string> DeviceHeap::give(std::unique_ptr<DescriptorBroker>& broker) {
+  MEMSPAN_PASS_ASSIGN(broker, DescriptorBroker::open());
   MEMSPAN_TRY_ASSIGN(memory_, device_.allocate(bytes_, "memspan-device-heap"),
                      "the symmetric heap");
   std::vector<Fd> descriptors(1);
   MEMSPAN_TRY_ASSIGN(descriptors[0], memory_->duplicate(), "the symmetric heap");
-  MEMSPAN_PASS(broker.publish(kPublishedName, std::move(descriptors)));
-  return encode_record(Introduction{std::string(device_.name()), bytes_, broker.address()});
+  MEMSPAN_PASS(broker->publish(kPublishedName, std::move(descriptors)));
+  return encode_record(Introduction{std::string(device_.name()), bytes_, broker->address()});
 }
 
 Status DeviceHeap::check_same(const std::vector<Introduction>& all) const {

@@ -116,7 +116,8 @@ class DeviceHeap : NotCopyable {
   const std::vector<int>& near_peers() const {
     return place_.nodes.peers_of(place_.nodes.node_of(place_.rank));
   }
-  Result<std::string> give(DescriptorBroker& broker);
+  // Opens the broker, which then hands over this process's memory.
+  Result<std::string> give(std::unique_ptr<DescriptorBroker>& broker);
   Status check_same(const std::vector<Introduction>& all) const;
   Status find_place(const Exchange& exchange);
   Status reserve(std::uint64_t number);

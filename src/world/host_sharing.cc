@@ -20,13 +20,14 @@ constexpr const char* kMemberKind = "PE";
 
 constexpr std::string_view kRelease = "memspan " MEMSPAN_VERSION;
 
-// Every version begins with the release and the host's name, for messages.
-std::string introduction(const DescriptorBroker& broker, const Membership& joined) {
+// Opens the broker. Every version begins with the release and the host's name, for messages.
+Result<std::string> introduction(Membership& joined) {
+  MEMSPAN_PASS_ASSIGN(joined.broker, DescriptorBroker::open());
   const Host host = joined.own_host ? *joined.own_host : Host::own();
   const ProcessIdentity own = ProcessIdentity::own();
   FieldWriter out;
   out(kRelease, host.name, host.id, kernel_identity(), own.process, own.pid_namespace,
-      broker.address(joined.channel));
+      joined.broker->address(joined.channel));
   return out.take();
 }
 
@@ -74,14 +75,9 @@ Status find_nodes(Membership& joined) {
 }
 
 Status introduce(Membership& joined, const Exchange& exchange) {
-  Result<std::unique_ptr<DescriptorBroker>> broker = DescriptorBroker::open();
-  MEMSPAN_TRY_ASSIGN(
-      const std::vector<std::string> texts,
-      agree(exchange,
-            broker.is_ok() ? introduction(**broker, joined) : Result<std::string>(broker.status()),
-            kMemberKind),
-      "waiting for all processes of the job");
-  joined.broker = std::move(broker).value();
+  MEMSPAN_TRY_ASSIGN(const std::vector<std::string> texts,
+                     agree(exchange, introduction(joined), kMemberKind),
+                     "waiting for all processes of the job");
   for (const std::string& text : texts) {
     MEMSPAN_TRY_ASSIGN(MemberAddress member, read_introduction(joined.members.size(), text),
                        "exchanging addresses");

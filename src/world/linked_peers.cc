@@ -2,6 +2,7 @@
 #include "world/linked_peers.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -68,47 +69,46 @@ Status LinkedPeers::start_transport() {
   return Status::ok();
 }
 
-Status LinkedPeers::expose(const Memory& memory) {
+// Starts the transport and exposes this process's memory.
+Result<std::string> LinkedPeers::introduction(const Memory& memory) {
+  MEMSPAN_PASS(start_transport());
   MEMSPAN_TRY_ASSIGN(
       heap_,
       transport_->expose(
           {.base = memory.heap, .bytes = memory.heap_bytes, .number = kHeapRegion, .lasts = true}),
       "exposing the symmetric heap");
-  if (memory.data.is_empty()) return Status::ok();
-  MEMSPAN_TRY_ASSIGN(
-      data_,
-      transport_->expose(
-          {.base = memory.data.base, .bytes = memory.data.bytes, .number = kStaticRegion}),
-      "exposing the variables");
-  return Status::ok();
+  Introduction mine{.process = getpid(),
+                    .heap_bytes = memory.heap_bytes,
+                    .commit_mode = memory.commit_mode,
+                    .program = memory.data.identity,
+                    .address = transport_->address(),
+                    .heap = heap_->describe(),
+                    .data = {}};
+  if (!memory.data.is_empty()) {
+    MEMSPAN_TRY_ASSIGN(
+        data_,
+        transport_->expose(
+            {.base = memory.data.base, .bytes = memory.data.bytes, .number = kStaticRegion}),
+        "exposing the variables");
+    mine.data = data_->describe();
+  }
+  return mine.encode();
 }
 
 // A PE that cannot continue reports it to all, so that none waits for it.
 Status LinkedPeers::introduce(const Memory& memory) {
-  Status begun = start_transport();
-  if (begun.is_ok()) begun = expose(memory);
-  Introduction mine;
-  mine.process = getpid();
-  mine.heap_bytes = memory.heap_bytes;
-  mine.commit_mode = memory.commit_mode;
-  mine.program = memory.data.identity;
-  if (begun.is_ok()) {
-    mine.address = transport_->address();
-    mine.heap = heap_->describe();
-    if (data_ != nullptr) mine.data = data_->describe();
-  }
-  MEMSPAN_TRY_ASSIGN(
-      const std::vector<std::string> texts,
-      agree(membership_.exchange, begun.is_ok() ? Result<std::string>(mine.encode()) : begun, "PE"),
-      "exchanging addresses");
+  MEMSPAN_TRY_ASSIGN(const std::vector<std::string> texts,
+                     agree(membership_.exchange, introduction(memory), "PE"),
+                     "exchanging addresses");
   for (const std::string& text : texts) {
     MEMSPAN_TRY_ASSIGN(Introduction read, Introduction::decode(text), "exchanging addresses");
     introductions_.push_back(std::move(read));
   }
-  return check_same(mine);
+  return check_same();
 }
 
-Status LinkedPeers::check_same(const Introduction& mine) const {
+Status LinkedPeers::check_same() const {
+  const Introduction& mine = introductions_[membership_.rank];
   for (std::size_t peer = 0; peer < introductions_.size(); ++peer) {
     const Introduction& its = introductions_[peer];
     if (its.heap_bytes == mine.heap_bytes && its.commit_mode == mine.commit_mode) continue;

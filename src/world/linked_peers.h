@@ -62,9 +62,9 @@ class LinkedPeers : NotCopyable {
  private:
   LinkedPeers(const Membership& membership, WaitContext& waiting, Messages& messages);
   Status start_transport();
-  Status expose(const Memory& memory);
+  Result<std::string> introduction(const Memory& memory);
   Status introduce(const Memory& memory);
-  Status check_same(const Introduction& mine) const;
+  Status check_same() const;
   void connect(Which which);
   bool has_launcher() const { return membership_.is_launched; }
   Status send(int peer, const MessageTag& tag, std::span<const std::byte> bytes,
