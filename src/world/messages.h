@@ -85,17 +85,11 @@ class Messages : NotCopyable {
   // is not a message.
   Status deliver(int from, const MessageKey& key, Buffer bytes);
 
-  // Messages in the table.
-  std::size_t size() const {
-    MutexLock lock(mutex_);
-    return table_.size();
-  }
-
  private:
   WaitContext& waiting_;
   Carriage carriage_;
   NoticeHandler on_notice_;
-  mutable Mutex mutex_;
+  Mutex mutex_;
   // By the sender and the key; those of one key in the order of arrival.
   std::multimap<std::pair<int, MessageKey>, Buffer> table_ MEMSPAN_GUARDED_BY(mutex_);
 };

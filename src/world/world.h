@@ -91,10 +91,6 @@ class World : NotCopyable {
     MutexLock lock(internal_mutex_);
     internal_allocator_.free(offset);
   }
-  std::uint64_t internal_bytes_in_use() {
-    MutexLock lock(internal_mutex_);
-    return internal_allocator_.bytes_in_use();
-  }
 
   // Collective: announces that this process makes no more calls in the job, and returns when all
   // others have done so. It is not a barrier: a peer in another collective learns that this process

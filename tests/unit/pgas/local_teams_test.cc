@@ -51,7 +51,7 @@ TEST_P(LocalTeamsTest, MembersMakeATeamWhenTheyFirstMeet) {
 TEST_P(LocalTeamsTest, TeamsOfTheSameMembersMeetAtOnePlace) {
   for_all([](Team& world, LocalTeams& teams) {
     const TeamShape shape{0, 1, world.size()};
-    const auto bytes = world.world().internal_bytes_in_use();
+    const std::uint64_t end = end_of_internal_use(world.world());
     for (int round = 0; round < 20; ++round) {
       auto one = Team::local(teams, shape);
       auto two = Team::local(teams, shape);
@@ -67,7 +67,7 @@ TEST_P(LocalTeamsTest, TeamsOfTheSameMembersMeetAtOnePlace) {
       ASSERT_TRUE(two->destroy("test").is_ok());
     }
     const bool is_first = world.is_node_leader();
-    EXPECT_EQ(world.world().internal_bytes_in_use() - bytes,
+    EXPECT_EQ(end_of_internal_use(world.world()) - end,
               is_first ? SyncArea::bytes_for(world.size()) : 0);
   });
 }

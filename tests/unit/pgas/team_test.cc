@@ -104,7 +104,7 @@ TEST_P(TeamTest, SplitsReversesNestsAndDestroys) {
     // destroy() ends on the others before the first member gives the area back.
     ASSERT_TRUE(world.barrier("test").is_ok());
     if (!world.is_node_leader()) {
-      EXPECT_EQ(world.world().internal_bytes_in_use(), 0u);
+      EXPECT_EQ(end_of_internal_use(world.world()), 0u);
     }
   });
 }

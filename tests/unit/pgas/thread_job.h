@@ -93,6 +93,13 @@ inline void run_job(int peers, bool oversubscribed, const std::function<void(Tea
   run_job(JobShape{peers, oversubscribed}, body);
 }
 
+// The end of what is in use of this process's internal area, if it has no gaps.
+inline std::uint64_t end_of_internal_use(World& world) {
+  const auto place = world.allocate_internal(kFalseSharingRange);
+  world.free_internal(place.value());
+  return *place;
+}
+
 inline std::string job_name(const testing::TestParamInfo<JobShape>& info) {
   std::string name = std::to_string(info.param.peers);
   if (info.param.node_of.empty())
