@@ -63,9 +63,8 @@ Result<Reservation> map_contribution(Membership& membership, int member,
 
 // Lets the members fetch a descriptor.
 Status publish(const Membership& membership, const std::string& name, int descriptor) {
-  std::vector<Fd> descriptors;
-  descriptors.push_back(duplicate(descriptor));
-  if (!descriptors[0].is_valid()) return Status::from_errno("duplicating a descriptor");
+  std::vector<Fd> descriptors(1);
+  MEMSPAN_PASS_ASSIGN(descriptors[0], duplicate(descriptor, "duplicating a descriptor"));
   Access access{.channel = membership.channel};
   for (const MemberAddress& member : membership.members) access.processes.push_back(member.process);
   return membership.broker->publish(name, std::move(descriptors), std::move(access));
