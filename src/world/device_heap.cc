@@ -123,12 +123,7 @@ Result<std::unique_ptr<DeviceHeap>> DeviceHeap::make(const Place& place, Device&
   auto read = made->read_regions(regions);
   MEMSPAN_TRY(agree(exchange, read.status(), kKind), "connecting to the others' devices");
   place.routes.show_heap(*made, std::move(read).value());
-  made->is_shown_ = true;
   return made;
-}
-
-DeviceHeap::~DeviceHeap() {
-  if (is_shown_) place_.routes.hide_heap();
 }
 
 Result<std::string> DeviceHeap::give(std::unique_ptr<DescriptorBroker>& broker) {

@@ -82,7 +82,8 @@ class DeviceHeap : NotCopyable {
   static Result<std::unique_ptr<DeviceHeap>> make(const Place& place, Device& device,
                                                   std::size_t bytes, const Exchange& exchange,
                                                   Deadline deadline);
-  ~DeviceHeap();
+  // Hides it: a job has one at a time.
+  ~DeviceHeap() { place_.routes.hide_heap(); }
 
   Device& device() const { return device_; }
   std::byte* base() const { return part_of(index_); }  // of this process's part
@@ -134,7 +135,6 @@ class DeviceHeap : NotCopyable {
   std::unique_ptr<DeviceMemory> memory_;  // of this process
   std::unique_ptr<DeviceRange> range_;
   std::unique_ptr<ExposedRegion> exposed_;
-  bool is_shown_ = false;
 };
 
 }  // namespace memspan
