@@ -141,12 +141,10 @@ class Arrivals {
 
 Status open_host(Membership& joined, const std::shared_ptr<Arrivals>& arrivals) {
   MEMSPAN_TRY(make_host_memory(joined), "making the job's memory");
-  std::vector<Fd> descriptors;
-  descriptors.push_back(duplicate(joined.segment->descriptor()));
-  descriptors.push_back(duplicate(joined.heap->descriptor()));
-  for (const Fd& descriptor : descriptors)
-    if (!descriptor.is_valid()) return Status::from_errno("duplicating a descriptor");
-  const auto shared = std::make_shared<const std::vector<Fd>>(std::move(descriptors));
+  constexpr std::string_view kDoing = "duplicating a descriptor";
+  const auto shared = std::make_shared<std::vector<Fd>>(2);
+  MEMSPAN_PASS_ASSIGN(shared->front(), duplicate(joined.segment->descriptor(), kDoing));
+  MEMSPAN_PASS_ASSIGN(shared->back(), duplicate(joined.heap->descriptor(), kDoing));
   for (const int rank : followers_in(joined)) {
     Access access{.channel = joined.channel,
                   .processes = {joined.members[rank].process},
