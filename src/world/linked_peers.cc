@@ -63,7 +63,13 @@ Status LinkedPeers::start_transport() {
                fmt::format("{} sent {}", membership_.nodes.describe(peer), taken.message()));
   };
   options.handlers.on_peer_lost = [this](int peer, const Status&) { handle_loss(peer); };
-  options.handlers.after_apply = [this] { ring_if_asleep(); };
+  // Called after puts and atomics of peers; messages ring by themselves.
+  options.handlers.after_apply = [this] {
+    // Pairs with the fence of a waiter that sets its sleeping flag and looks once more.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (waiting_.self->sleeps_for_data.load(std::memory_order_relaxed) != 0)
+      NodeSegment::ring(*waiting_.self);
+  };
   MEMSPAN_TRY_ASSIGN(transport_, MessageTransport::make(std::move(options)),
                      "starting the transport \"message\"");
   return Status::ok();
@@ -171,14 +177,6 @@ void LinkedPeers::flush(const Deadline& deadline) {
   }
 }
 
-// Called after puts and atomics of peers; messages ring by themselves.
-void LinkedPeers::ring_if_asleep() {
-  // Pairs with the fence of a waiter that sets its sleeping flag and looks once more.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (waiting_.self->sleeps_for_data.load(std::memory_order_relaxed) != 0)
-    NodeSegment::ring(*waiting_.self);
-}
-
 // Passes it on before writing it down: a process that sees it there may end this one.
 void LinkedPeers::take(int from, const Notice& notice) {
   const NodeSegment& segment = *membership_.segment;
@@ -191,7 +189,7 @@ void LinkedPeers::take(int from, const Notice& notice) {
   if (is_ready && is_news(notice, segment)) notice_routes().flood(notice);
   apply(notice, segment);
   // Without a launcher processes end each other: one that makes no call would not see it.
-  if (notice.kind == Notice::Kind::kExit && !has_launcher())
+  if (notice.kind == Notice::Kind::kExit && !membership_.is_launched)
     call_later(kPatienceWithNode, [this] { follow_exit_request(*membership_.segment); });
   if (notice.kind == Notice::Kind::kRepeatEnds)
     ask_for_ends(notice.rank);
@@ -226,15 +224,13 @@ void LinkedPeers::handle_loss(int peer) {
   if (!is_dead && waiting_.is_gone(peer))
     return call_later(Duration::zero(), [this, peer] { ask_for_ends(peer); });
   if (is_dead) return;
-  const bool is_watched = has_launcher() || is_watched_on_its_node(peer);
-  call_later(is_watched ? kPatienceWithWatch : Duration::zero(), [this, peer] { note_loss(peer); });
-}
-
-// Without a launcher the lowest PE of a node watches the others there, and they watch it.
-bool LinkedPeers::is_watched_on_its_node(int peer) const {
+  // Without a launcher the lowest PE of a node watches the others there, and they watch it.
   const auto& nearby = membership_.nodes.peers_of(membership_.nodes.node_of(peer));
-  return std::any_of(nearby.begin(), nearby.end(),
-                     [&](int other) { return other != peer && !waiting_.is_gone(other); });
+  const bool is_watched =
+      membership_.is_launched || std::any_of(nearby.begin(), nearby.end(), [&](int other) {
+        return other != peer && !waiting_.is_gone(other);
+      });
+  call_later(is_watched ? kPatienceWithWatch : Duration::zero(), [this, peer] { note_loss(peer); });
 }
 
 void LinkedPeers::note_loss(int peer) {
@@ -252,7 +248,7 @@ void LinkedPeers::note_loss(int peer) {
 // sees in time. The lowest living PE of a node keeps connections to those of its neighbors. When
 // one breaks, that peer is lost, and the next one takes its place.
 void LinkedPeers::keep_in_touch() {
-  if (has_launcher() && membership_.carrier.silence_limit == Duration::max()) return;
+  if (membership_.is_launched && membership_.carrier.silence_limit == Duration::max()) return;
   if (!is_ready_.load(std::memory_order_acquire)) return;
   for (const int peer : membership_.nodes.peers_of(membership_.node())) {
     if (peer == membership_.rank) break;

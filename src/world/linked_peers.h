@@ -66,10 +66,8 @@ class LinkedPeers : NotCopyable {
   Status introduce(const Memory& memory);
   Status check_same() const;
   void connect(Which which);
-  bool has_launcher() const { return membership_.is_launched; }
   Status send(int peer, const MessageTag& tag, std::span<const std::byte> bytes,
               const Deadline& deadline);
-  void ring_if_asleep();
   void take(int from, const Notice& notice);
   void repeat_ends();
   void ask_for_ends(int dead);
@@ -77,7 +75,6 @@ class LinkedPeers : NotCopyable {
     transport_->call_at(Clock::now() + patience, std::move(call));
   }
   void handle_loss(int peer);
-  bool is_watched_on_its_node(int peer) const;
   void note_loss(int peer);
   void keep_in_touch();
   NoticeRoutes notice_routes() {
