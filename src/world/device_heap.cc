@@ -60,7 +60,7 @@ void DeviceRoutes::show_heap(const DeviceHeap& heap, std::vector<RemoteRegion> r
       peers_[peer]->add(region, mapped);
   }
   device_region_ = {reinterpret_cast<std::uintptr_t>(heap.base()), heap.bytes(),
-                    device_routes_.data(), 0};
+                    device_routes_.data()};
   device_.store(&device_region_, std::memory_order_release);
 }
 

@@ -47,8 +47,7 @@ struct Route {
 struct SymmetricRegion {
   std::uintptr_t base = 0;
   std::size_t bytes = 0;
-  const Route* routes = nullptr;
-  std::size_t link_offset = 0;  // of `base` inside a route's region
+  const Route* routes = nullptr;  // by PE; a route's region is also this memory
 
   bool contains(const void* address, std::size_t length) const {
     std::size_t offset = reinterpret_cast<std::uintptr_t>(address) - base;
@@ -135,8 +134,7 @@ struct RouteTable {
   }
   // The offset of a local symmetric address in every peer's region.
   std::uint64_t offset_of(const void* address) const {
-    const SymmetricRegion& region = region_of(address);
-    return reinterpret_cast<std::uintptr_t>(address) - region.base + region.link_offset;
+    return reinterpret_cast<std::uintptr_t>(address) - region_of(address).base;
   }
 };
 
