@@ -21,6 +21,10 @@ struct Channel {
 };
 static_assert(sizeof(Channel) == kChannelBytes);
 
+Channel& channel_of(const ProcessGroup& group, int owner, int member) {
+  return *reinterpret_cast<Channel*>(group.channel(owner, member));
+}
+
 }  // namespace
 
 // One end of a ring. Positions count bytes and only grow.
@@ -90,12 +94,9 @@ PointToPoint::PointToPoint(ProcessGroup& group)
 
 // At a far receiver the ring is in its channel to this process.
 PointToPoint::Ring PointToPoint::sending_ring(int receiver) const {
-  const auto channel = [&](int member) -> Channel& {
-    return *reinterpret_cast<Channel*>(group_.channel(group_.rank(), member));
-  };
-  Channel& own = channel(receiver);
+  Channel& own = channel_of(group_, group_.rank(), receiver);
   if (group_.is_near(receiver)) return {&own.written, &own.read, own.ring};
-  Channel& there = channel(group_.rank());
+  Channel& there = channel_of(group_, group_.rank(), group_.rank());
   const World& world = group_.world();
   group_.note_messages_to(receiver);
   return {&own.sent,     &own.taken, there.ring, &world.routes(), &world.route(receiver),
@@ -103,14 +104,14 @@ PointToPoint::Ring PointToPoint::sending_ring(int receiver) const {
 }
 
 PointToPoint::Ring PointToPoint::receiving_ring(int sender) const {
-  const bool is_near = group_.is_near(sender);
-  Channel& channel = *reinterpret_cast<Channel*>(is_near ? group_.channel(sender, group_.rank())
-                                                         : group_.channel(group_.rank(), sender));
-  if (is_near) return {&channel.written, &channel.read, channel.ring};
-  auto& there = *reinterpret_cast<Channel*>(group_.channel(group_.rank(), group_.rank()));
+  if (group_.is_near(sender)) {
+    Channel& its = channel_of(group_, sender, group_.rank());
+    return {&its.written, &its.read, its.ring};
+  }
+  Channel& own = channel_of(group_, group_.rank(), sender);
+  Channel& there = channel_of(group_, group_.rank(), group_.rank());
   const World& world = group_.world();
-  return {&channel.written, &channel.read,        channel.ring,
-          &world.routes(),  &world.route(sender), &there.taken};
+  return {&own.written, &own.read, own.ring, &world.routes(), &world.route(sender), &there.taken};
 }
 
 Result<std::shared_ptr<Message>> PointToPoint::post(Message message) {
