@@ -21,10 +21,10 @@ constexpr auto kPatienceWithNode = std::chrono::milliseconds(100);
 
 Result<std::unique_ptr<LinkedPeers>> LinkedPeers::make(const Membership& membership,
                                                        WaitContext& waiting, Messages& messages,
-                                                       const Memory& memory, Which which) {
+                                                       const Memory& memory, bool links_near) {
   std::unique_ptr<LinkedPeers> peers(new LinkedPeers(membership, waiting, messages));
   MEMSPAN_PASS(peers->introduce(memory));
-  peers->connect(which);
+  peers->connect(links_near);
   return peers;
 }
 
@@ -134,11 +134,11 @@ Status LinkedPeers::check_same() const {
 
 // Also fills the slots of PEs of other nodes. All processes of the node write the same, and none
 // overwrites what has happened since.
-void LinkedPeers::connect(Which which) {
+void LinkedPeers::connect(bool links_near) {
   const NodeMap& nodes = membership_.nodes;
   for (int peer = 0; peer < membership_.size; ++peer) {
     const bool is_near = nodes.share_node(peer, membership_.rank);
-    if (peer == membership_.rank || (is_near && which == Which::kOtherNodes)) continue;
+    if (peer == membership_.rank || (is_near && !links_near)) continue;
     links_[peer] = transport_->connect(
         {peer, nodes.describe(peer), std::exchange(introductions_[peer].address, {})});
     if (is_near) continue;

@@ -27,12 +27,12 @@ class LinkedPeers : NotCopyable {
     std::uint32_t commit_mode = 0;
     StaticSegment data;
   };
-  enum class Which { kOtherNodes, kAll };
 
-  // Exchanges introductions with all PEs (membership.exchange). All arguments must outlive it.
+  // Exchanges introductions with all PEs (membership.exchange), and links those of other nodes;
+  // with `links_near` also those of this node. All arguments must outlive it.
   static Result<std::unique_ptr<LinkedPeers>> make(const Membership& membership,
                                                    WaitContext& waiting, Messages& messages,
-                                                   const Memory& memory, Which which);
+                                                   const Memory& memory, bool links_near);
   ~LinkedPeers();
 
   // Null for a PE that needs none, and for this process.
@@ -65,7 +65,7 @@ class LinkedPeers : NotCopyable {
   Result<std::string> introduction(const Memory& memory);
   Status introduce(const Memory& memory);
   Status check_same() const;
-  void connect(Which which);
+  void connect(bool links_near);
   Status send(int peer, const MessageTag& tag, std::span<const std::byte> bytes,
               const Deadline& deadline);
   void take(int from, const Notice& notice);

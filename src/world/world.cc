@@ -156,9 +156,7 @@ Status World::link_peers() {
   const LinkedPeers::Memory memory{internal_area(rank()) + kInternalBytes, heap_bytes_,
                                    static_cast<std::uint32_t>(commit_mode_), static_segment_};
   MEMSPAN_TRY_ASSIGN(linked_,
-                     LinkedPeers::make(membership_, waiting_, messages_, memory,
-                                       are_near_linked ? LinkedPeers::Which::kAll
-                                                       : LinkedPeers::Which::kOtherNodes),
+                     LinkedPeers::make(membership_, waiting_, messages_, memory, are_near_linked),
                      "connecting to other nodes");
   membership_.exchange = nullptr;
   waiting_.engine = &linked_->engine();
@@ -188,7 +186,7 @@ void World::fill_table() {
       route.region = linked_->heap_of(peer);
   }
   table_.heap = {reinterpret_cast<std::uintptr_t>(mine + kInternalBytes), heap_bytes_,
-                 routes_.data(), 0};
+                 routes_.data()};
   table_.peers = static_cast<std::uint32_t>(size());
   table_.inline_peers = is_recording() ? 0 : table_.peers;
   table_.operations = &operations_;
@@ -218,7 +216,7 @@ Status World::connect_static_segments() {
     if (route.region != nullptr) route.link = linked_->link(peer);
   }
   table_.data = {reinterpret_cast<std::uintptr_t>(static_segment_.base), static_segment_.bytes,
-                 data_routes_.data(), 0};
+                 data_routes_.data()};
   if (device_routes_ != nullptr) device_routes_->add_data(table_.data);
   return Status::ok();
 }
