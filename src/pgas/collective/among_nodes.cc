@@ -88,20 +88,20 @@ std::vector<int> leaders_of(const TeamNodes& nodes) {
 }
 
 // An all-reduce of `data` among one member of each node.
-class LeaderReduction {
- public:
-  LeaderReduction(const NodePeers& peers, const ReductionKernel& kernel, std::byte* data,
-                  std::size_t bytes)
-      : peers_(peers), kernel_(kernel), data_(data), bytes_(bytes) {}
+struct LeaderReduction {
+  const NodePeers& peers;
+  const ReductionKernel& kernel;
+  std::byte* data;
+  std::size_t bytes;
 
-  Status run() const { return bytes_ <= kMostByDoubling ? by_recursive_doubling() : by_ring(); }
+  Status run() const { return bytes <= kMostByDoubling ? by_recursive_doubling() : by_ring(); }
 
  private:
   // The groups of nodes whose sums meet in a step are in order, and the lower one's is the left
   // operand on both sides.
   Status by_recursive_doubling() const {
-    const int count = peers_.count();
-    const int mine = peers_.mine();
+    const int count = peers.count();
+    const int mine = peers.mine();
     int power = 1;
     while (power * 2 <= count) power *= 2;
     // The first 2 * extra nodes pair up, so that a power of two remains.
@@ -109,13 +109,13 @@ class LeaderReduction {
     constexpr int kFold = 0;
     constexpr int kUnfold = 1;
     if (mine < 2 * extra && mine % 2 == 0) {
-      MEMSPAN_PASS(peers_.send(mine + 1, kFold, data_, bytes_));
-      return peers_.receive(
+      MEMSPAN_PASS(peers.send(mine + 1, kFold, data, bytes));
+      return peers.receive(
           mine + 1, kUnfold,
           [this](std::span<std::byte> piece, std::size_t offset) {
-            copy_bytes(data_ + offset, piece.data(), piece.size());
+            copy_bytes(data + offset, piece.data(), piece.size());
           },
-          bytes_);
+          bytes);
     }
     if (mine < 2 * extra) MEMSPAN_PASS(combine_with(mine - 1, kFold));
     const int place = mine < 2 * extra ? mine / 2 : mine - extra;
@@ -123,67 +123,62 @@ class LeaderReduction {
     for (int distance = 1; distance < power; distance *= 2, ++step) {
       const int other = place ^ distance;
       const int node = other < extra ? 2 * other + 1 : other + extra;
-      MEMSPAN_PASS(peers_.send(node, step, data_, bytes_));
+      MEMSPAN_PASS(peers.send(node, step, data, bytes));
       MEMSPAN_PASS(combine_with(node, step));
     }
-    return mine < 2 * extra ? peers_.send(mine - 1, kUnfold, data_, bytes_) : Status::ok();
+    return mine < 2 * extra ? peers.send(mine - 1, kUnfold, data, bytes) : Status::ok();
   }
 
   // Each chunk goes round once and gathers all nodes' operands, then once more as the result.
   Status by_ring() const {
-    const int count = peers_.count();
-    const int mine = peers_.mine();
+    const int count = peers.count();
+    const int mine = peers.mine();
     const int next = (mine + 1) % count;
     const int previous = (mine + count - 1) % count;
     for (int i = 0; i < count - 1; ++i) {
       const auto [from, now] = chunk(mine - i);
-      MEMSPAN_PASS(peers_.send(next, i, data_ + from, now));
+      MEMSPAN_PASS(peers.send(next, i, data + from, now));
       const auto [to, expected] = chunk(mine - i - 1);
-      MEMSPAN_PASS(peers_.receive(
+      MEMSPAN_PASS(peers.receive(
           previous, i,
-          [&, at = data_ + to](std::span<std::byte> piece, std::size_t offset) {
-            kernel_.accumulate(at + offset, piece.data(), piece.size() / kernel_.bytes);
+          [&, at = data + to](std::span<std::byte> piece, std::size_t offset) {
+            kernel.accumulate(at + offset, piece.data(), piece.size() / kernel.bytes);
           },
           expected));
     }
     // The next node needs nothing of its own copy of these chunks any more.
     for (int i = 0; i < count - 1; ++i) {
       const auto [from, now] = chunk(mine + 1 - i);
-      MEMSPAN_PASS(peers_.put(next, count + i, data_ + from, data_ + from, now));
-      MEMSPAN_PASS(peers_.wait(previous, count + i));
+      MEMSPAN_PASS(peers.put(next, count + i, data + from, data + from, now));
+      MEMSPAN_PASS(peers.wait(previous, count + i));
     }
     return Status::ok();
   }
 
   // Whole elements. Messages are also cut at whole elements, since their sizes are powers of two.
   Slot chunk(int number) const {
-    const auto count = static_cast<std::size_t>(peers_.count());
-    const std::size_t elements = bytes_ / kernel_.bytes;
+    const auto count = static_cast<std::size_t>(peers.count());
+    const std::size_t elements = bytes / kernel.bytes;
     const std::size_t each = (elements + count - 1) / count;
-    const auto i = static_cast<std::size_t>((number + 2 * peers_.count()) % peers_.count());
+    const auto i = static_cast<std::size_t>((number + 2 * peers.count()) % peers.count());
     const std::size_t first = std::min(elements, i * each);
-    return {first * kernel_.bytes, (std::min(elements, first + each) - first) * kernel_.bytes};
+    return {first * kernel.bytes, (std::min(elements, first + each) - first) * kernel.bytes};
   }
 
   Status combine_with(int node, int step) const {
-    return peers_.receive(
+    return peers.receive(
         node, step,
         [&](std::span<std::byte> piece, std::size_t offset) {
-          const std::size_t count = piece.size() / kernel_.bytes;
-          if (node > peers_.mine()) {
-            kernel_.accumulate(data_ + offset, piece.data(), count);
+          const std::size_t count = piece.size() / kernel.bytes;
+          if (node > peers.mine()) {
+            kernel.accumulate(data + offset, piece.data(), count);
             return;
           }
-          kernel_.accumulate(piece.data(), data_ + offset, count);
-          copy_bytes(data_ + offset, piece.data(), piece.size());
+          kernel.accumulate(piece.data(), data + offset, count);
+          copy_bytes(data + offset, piece.data(), piece.size());
         },
-        bytes_);
+        bytes);
   }
-
-  const NodePeers& peers_;
-  const ReductionKernel& kernel_;
-  std::byte* data_;
-  std::size_t bytes_;
 };
 
 }  // namespace
@@ -256,7 +251,8 @@ Status reduce_among_nodes(const PrefixReduction& all, std::byte* dest, const std
   MEMSPAN_PASS(team.barrier(all.what));
   if (team.is_node_leader()) {
     const NodePeers peers(team, all.what, leaders_of(nodes));
-    MEMSPAN_PASS(LeaderReduction(peers, all.kernel, dest, bytes).run());
+    const LeaderReduction reduction{peers, all.kernel, dest, bytes};
+    MEMSPAN_PASS(reduction.run());
     MEMSPAN_PASS(complete_pushes(team.world().routes()));
   }
   MEMSPAN_PASS(team.barrier(all.what));

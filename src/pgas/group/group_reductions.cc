@@ -67,72 +67,65 @@ Status reduce_whole(const Reducing& all) {
 // has for the others of piece k and, in its own slice, the result of its slice of piece k - 1:
 //
 //   | for member 0 | for member 1 | result of mine | for member 3 |
-class Slices {
- public:
-  explicit Slices(const Reducing& all)
-      : all_(all),
-        members_(static_cast<std::size_t>(all.group.size())),
-        slots_(cut_buffer(all.group, 0)),
-        piece_(slots_.bytes * members_) {}
+struct Slices {
+  const Reducing& all;
+  const std::size_t members = static_cast<std::size_t>(all.group.size());
+  const Slots slots = cut_buffer(all.group, 0);
+  const std::size_t piece_bytes = slots.bytes * members;
 
   // The results of the last piece need one more step than there are pieces.
-  std::size_t steps() const { return pieces_of(all_.bytes, piece_) + 1; }
+  std::size_t steps() const { return pieces_of(all.bytes, piece_bytes) + 1; }
 
   void fill(std::size_t step) const {
-    ProcessGroup& group = all_.group;
+    ProcessGroup& group = all.group;
     for (int i = 1; i < group.size(); ++i) {
       const Piece part = slice(step, other(group, i));
-      group.give(slots_, other(group, i), all_.values + part.begin, part.bytes);
+      group.give(slots, other(group, i), all.values + part.begin, part.bytes);
     }
     if (step == 0) return;
     const Piece sums = slice(step - 1, group.rank());
-    const std::size_t place = slots_.offset_of(group.rank());
-    group.share(place, is_in_place() ? all_.result + sums.begin : group.my_buffer() + place,
+    const std::size_t place = slots.offset_of(group.rank());
+    group.share(place, is_in_place() ? all.result + sums.begin : group.my_buffer() + place,
                 sums.bytes);
   }
 
   // After it this process's next buffer has its results.
   void consume(std::size_t step) const {
-    if (all_.wants && step > 0)
-      for (int i = 1; i < all_.group.size(); ++i) {
-        const int member = other(all_.group, i);
+    if (all.wants && step > 0)
+      for (int i = 1; i < all.group.size(); ++i) {
+        const int member = other(all.group, i);
         if (const Piece part = slice(step - 1, member); part.bytes != 0)
-          std::memcpy(all_.result + part.begin, all_.group.slot_of(slots_, member), part.bytes);
+          std::memcpy(all.result + part.begin, all.group.slot_of(slots, member), part.bytes);
       }
-    const Piece part = slice(step, all_.group.rank());
+    const Piece part = slice(step, all.group.rank());
     if (part.bytes == 0) return;
-    std::byte* const place = all_.group.my_slot(slots_);
-    std::byte* const sums = all_.wants ? all_.result + part.begin : place;
-    all_.combine(sums, all_.values + part.begin, part.bytes,
-                 [&](int member) { return all_.group.given(slots_, member); });
-    if (all_.wants && !is_in_place()) all_.group.stage().write(place, sums, part.bytes);
+    std::byte* const place = all.group.my_slot(slots);
+    std::byte* const sums = all.wants ? all.result + part.begin : place;
+    all.combine(sums, all.values + part.begin, part.bytes,
+                [&](int member) { return all.group.given(slots, member); });
+    if (all.wants && !is_in_place()) all.group.stage().write(place, sums, part.bytes);
   }
 
  private:
   // This member's sums are made in its caller's memory: no member reads them in the buffer.
-  bool is_in_place() const { return all_.wants && !all_.group.has_near(); }
+  bool is_in_place() const { return all.wants && !all.group.has_near(); }
 
   // The part of piece `step` that `member` combines; the last piece is also cut evenly. Whole cache
   // lines are whole elements of every type.
   Piece slice(std::size_t step, int member) const {
-    const Piece piece = piece_of(all_.bytes, piece_, step);
+    const Piece piece = piece_of(all.bytes, piece_bytes, step);
     const std::size_t each =
-        std::min(slots_.bytes, (piece.bytes / members_ + kCacheLine) / kCacheLine * kCacheLine);
+        std::min(slots.bytes, (piece.bytes / members + kCacheLine) / kCacheLine * kCacheLine);
     const Piece part = piece_of(piece.bytes, each, static_cast<std::size_t>(member));
     return {piece.begin + part.begin, part.bytes};
   }
-
-  const Reducing& all_;
-  const std::size_t members_;
-  const Slots slots_;
-  const std::size_t piece_;
 };
 
 Status reduce(const Reducing& all) {
   if (all.bytes <= kCallDataBytes) return reduce_in_call(all);
   if (all.bytes * static_cast<std::size_t>(all.group.size()) <= 2 * kWholeBytes)
     return reduce_whole(all);
-  const Slices slices(all);
+  const Slices slices{all};
   return in_steps(
       all.group, all.signature, slices.steps(), [&](std::size_t step) { slices.fill(step); },
       [&](std::size_t step) { slices.consume(step); });
