@@ -267,7 +267,7 @@ Result<std::optional<Rendezvous>> rendezvous_from_environment() {
   const auto url = environment("MEMSPAN_STORE");
   if (url) {
     MEMSPAN_TRY_ASSIGN(rendezvous.store, StoreAddress::parse(*url), "reading MEMSPAN_STORE");
-    rendezvous.host = Rendezvous::Host::kElsewhere;
+    rendezvous.is_store_elsewhere = true;
   } else {
     MEMSPAN_PASS_ASSIGN(const auto master, master_from_environment());
     if (!master) return std::optional<Rendezvous>();

@@ -29,11 +29,8 @@ struct Rendezvous {
   int size = 1;
   StoreAddress store;
   StoreSecurity security = {};
-  std::string job = "job";  // keeps jobs apart that meet at one store
-  enum class Host {
-    kRankZero,   // rank 0 hosts the store
-    kElsewhere,  // it runs already: memspan-store
-  } host = Host::kRankZero;
+  std::string job = "job";          // keeps jobs apart that meet at one store
+  bool is_store_elsewhere = false;  // it runs already (memspan-store); else rank 0 hosts it
   // Set by a unique id: the store's server, already listening in this process.
   std::shared_ptr<StoreServer> hosted;  // owners: the unique id's maker and the Membership
 };
@@ -64,9 +61,9 @@ struct Membership {
   std::string how;                         // how it came to be, for users
   std::string job;                         // of a rendezvous
   std::string group;                       // of the job's members at the store; of a rendezvous
-  Rendezvous::Host host = Rendezvous::Host::kRankZero;
-  std::shared_ptr<StoreServer> server;   // rank 0 of a rendezvous only; shared with the unique id
-  std::unique_ptr<KeyValueStore> store;  // of a rendezvous
+  bool is_store_elsewhere = false;         // of a rendezvous
+  std::shared_ptr<StoreServer> server;     // rank 0 of a rendezvous only; shared with the unique id
+  std::unique_ptr<KeyValueStore> store;    // of a rendezvous
   // Exchanges what all must know before links can be made; World::create() consumes it. May use the
   // store.
   Exchange exchange;

@@ -95,7 +95,7 @@ Status wait_to_leave(Membership& member, const Deadline& deadline) {
   KeyValueStore& store = *member.store;
   StoreGroup last(store, member.group + "/leave", member.rank, member.size);
   MEMSPAN_PASS(last.barrier(deadline));
-  if (member.host == Rendezvous::Host::kRankZero)
+  if (!member.is_store_elsewhere)
     return wait_for_store_to_close(member, deadline).annotate("waiting for the store to close");
   // The last member to leave removes what the group wrote.
   return StoreGroup(store, member.group, member.rank, member.size).leave(deadline);
@@ -106,7 +106,7 @@ StoreAccess access_to(const Rendezvous& rendezvous) {
                      .security = rendezvous.security,
                      .member = fmt::format("PE {}", rendezvous.rank),
                      .rank = rendezvous.rank};
-  if (rendezvous.host == Rendezvous::Host::kRankZero)
+  if (!rendezvous.is_store_elsewhere)
     access.refusal_patience = kStrangerPatience;
   else  // a store that serves another job than the user has named is the wrong one
     access.job = environment_or("MEMSPAN_JOB", "");
@@ -136,8 +136,7 @@ Result<std::shared_ptr<StoreServer>> listen_when_free(const Rendezvous& rendezvo
 
 Status host_store(Membership& joined, const Rendezvous& rendezvous, const Deadline& deadline) {
   joined.server = rendezvous.hosted;
-  if (joined.rank != 0 || joined.server != nullptr ||
-      rendezvous.host == Rendezvous::Host::kElsewhere)
+  if (joined.rank != 0 || joined.server != nullptr || rendezvous.is_store_elsewhere)
     return Status::ok();
   MEMSPAN_PASS(rendezvous.store.check_may_be_hosted());
   MEMSPAN_TRY_ASSIGN(joined.server, listen_when_free(rendezvous, deadline.within(kPortPatience)),
@@ -172,11 +171,11 @@ Result<std::unique_ptr<StoreServer>> listen_for_job(const Rendezvous& rendezvous
 Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit) {
   Deadline deadline = Deadline::after(limit);
   Membership joined(rendezvous.rank, rendezvous.size);
-  joined.how = fmt::format(
-      "met the others at {} ({})", rendezvous.store.to_string(),
-      rendezvous.host == Rendezvous::Host::kElsewhere ? "a store of its own" : "a store of PE 0");
+  joined.how =
+      fmt::format("met the others at {} ({})", rendezvous.store.to_string(),
+                  rendezvous.is_store_elsewhere ? "a store of its own" : "a store of PE 0");
   joined.job = rendezvous.job;
-  joined.host = rendezvous.host;
+  joined.is_store_elsewhere = rendezvous.is_store_elsewhere;
   MEMSPAN_PASS(host_store(joined, rendezvous, deadline));
   MEMSPAN_PASS_ASSIGN(joined.store, connect_store(access_to(rendezvous), deadline));
   KeyValueStore& store = *joined.store;

@@ -22,7 +22,7 @@ namespace {
 // The store's place, as a start finds it. A value.
 struct StorePlace {
   StoreAddress address;
-  Rendezvous::Host host = Rendezvous::Host::kElsewhere;
+  bool is_elsewhere = true;  // PE 0 does not host it
 };
 
 Result<std::optional<StorePlace>> find_store(const std::string& url) {
@@ -31,7 +31,8 @@ Result<std::optional<StorePlace>> find_store(const std::string& url) {
   if (url.empty() && !environment(kLaunchVariable)) {
     MEMSPAN_TRY_ASSIGN(const auto rendezvous, rendezvous_from_environment(),
                        "looking for the store");
-    if (rendezvous) return std::optional(StorePlace{rendezvous->store, rendezvous->host});
+    if (rendezvous)
+      return std::optional(StorePlace{rendezvous->store, rendezvous->is_store_elsewhere});
   }
   if (!named || named->empty()) return std::optional<StorePlace>();
   MEMSPAN_TRY_ASSIGN(StoreAddress address, StoreAddress::parse(*named), "looking for the store");
@@ -72,7 +73,7 @@ Finding host_secret_finding(const StorePlace& store, const Deadline& deadline) {
                                                place.to_string())),
         Judgement::kProblem, "a secret or certificates, which members on several hosts need",
         "export MEMSPAN_JOB_SECRET_FILE=FILE, the same on all hosts");
-  if (store.host == Rendezvous::Host::kRankZero)
+  if (!store.is_elsewhere)
     return tls_finding("secret_file",
                        "PE 0 writes it at the start, for processes of this user on this host",
                        true);
@@ -136,7 +137,7 @@ Findings gather_tls(const TlsWish& wish) {
                                 "protect")};
   if (store) {
     const std::string url = store->address.to_string();
-    const bool is_hosted = store->host == Rendezvous::Host::kRankZero;
+    const bool is_hosted = !store->is_elsewhere;
     findings = {tls_finding("store", is_hosted ? url + ", which PE 0 hosts" : url, url)};
   }
   Findings more;

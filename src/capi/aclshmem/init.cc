@@ -55,7 +55,7 @@ Result<Membership> join_by_attributes(const shmem_init_attr_t& attributes,
     rendezvous.security =
         StoreSecurity{.kind = StoreSecurity::Kind::kSecret, .secret = store.secret};
   MEMSPAN_TRY_ASSIGN(rendezvous.store, StoreAddress::parse(store.url), "reading ip_port");
-  if (rendezvous.store.is_etcd()) rendezvous.host = Rendezvous::Host::kElsewhere;
+  if (rendezvous.store.is_etcd()) rendezvous.is_store_elsewhere = true;
   return join_rendezvous(rendezvous, std::chrono::seconds(attributes.option_attr.shm_init_timeout));
 }
 

@@ -94,7 +94,7 @@ TEST_F(RendezvousTest, AStoreOfItsOwnServesSeveralJobs) {
           rendezvous.size = 2;
           rendezvous.store = address;
           rendezvous.job = fmt::format("{}{}", job, round);
-          rendezvous.host = Rendezvous::Host::kElsewhere;
+          rendezvous.is_store_elsewhere = true;
           auto joined = join_rendezvous(rendezvous, kLimit);
           ASSERT_TRUE(joined.is_ok()) << joined.status().to_string();
           joined->segment->peer(rank).state.store(PeerState::kLeft);
@@ -110,7 +110,7 @@ TEST_F(RendezvousTest, AStoreOfOneJobRefusesMembersThatNameAnother) {
       StoreServer::listen(Endpoint{"127.0.0.1", 0}, {.job = "one"}).value();
   Rendezvous rendezvous;
   rendezvous.store = server->endpoint();
-  rendezvous.host = Rendezvous::Host::kElsewhere;
+  rendezvous.is_store_elsewhere = true;
   const auto join = [&] { return join_rendezvous(rendezvous, kLimit).status(); };
   setenv("MEMSPAN_JOB", "other", 1);
   const Status refused = join();
