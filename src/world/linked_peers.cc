@@ -107,27 +107,19 @@ Status LinkedPeers::introduce(const Memory& memory) {
                      agree(membership_.exchange, introduction(memory), "PE"),
                      "exchanging addresses");
   for (const std::string& text : texts) {
-    MEMSPAN_TRY_ASSIGN(Introduction read, Introduction::decode(text), "exchanging addresses");
-    introductions_.push_back(std::move(read));
-  }
-  return check_same();
-}
-
-Status LinkedPeers::check_same() const {
-  const Introduction& mine = introductions_[membership_.rank];
-  for (std::size_t peer = 0; peer < introductions_.size(); ++peer) {
-    const Introduction& its = introductions_[peer];
-    if (its.heap_bytes == mine.heap_bytes && its.commit_mode == mine.commit_mode) continue;
-    const std::string name = membership_.nodes.describe(static_cast<int>(peer));
-    if (its.heap_bytes != mine.heap_bytes)
+    MEMSPAN_TRY_ASSIGN(Introduction its, Introduction::decode(text), "exchanging addresses");
+    const auto peer = static_cast<int>(introductions_.size());
+    if (its.heap_bytes != memory.heap_bytes)
       return {Code::kInvalidArgument,
               fmt::format("this process asks for a symmetric heap of {} bytes, {} for {}; all must "
                           "ask for the same (SHMEM_SYMMETRIC_SIZE)",
-                          mine.heap_bytes, name, its.heap_bytes)};
-    return {Code::kInvalidArgument,
-            fmt::format("MEMSPAN_COMMIT is another one in this process than in {}; all must have "
-                        "the same",
-                        name)};
+                          memory.heap_bytes, membership_.nodes.describe(peer), its.heap_bytes)};
+    if (its.commit_mode != memory.commit_mode)
+      return {Code::kInvalidArgument,
+              fmt::format("MEMSPAN_COMMIT is another one in this process than in {}; all must have "
+                          "the same",
+                          membership_.nodes.describe(peer))};
+    introductions_.push_back(std::move(its));
   }
   return Status::ok();
 }

@@ -64,7 +64,6 @@ class LinkedPeers : NotCopyable {
   Status start_transport();
   Result<std::string> introduction(const Memory& memory);
   Status introduce(const Memory& memory);
-  Status check_same() const;
   void connect(bool links_near);
   Status send(int peer, const MessageTag& tag, std::span<const std::byte> bytes,
               const Deadline& deadline);
