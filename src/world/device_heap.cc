@@ -72,6 +72,42 @@ constexpr const char* kPublishedName = "device-heap";
 // Places are tried one after the other: another instance's heap may be at the first ones.
 constexpr std::uint64_t kMostPlaces = 64;
 
+// A process's description of its part.
+struct PartIntroduction {
+  std::string device;
+  std::uint64_t bytes = 0;
+  std::string broker;
+
+  static void fields(auto& codec, auto& self) { codec(self.device, self.bytes, self.broker); }
+};
+
+// The brokers of all. They see the same texts, so all fail together.
+Result<std::vector<std::string>> read_introductions(const std::vector<std::string>& texts) {
+  std::vector<std::string> brokers;
+  PartIntroduction first;
+  for (std::size_t peer = 0; peer < texts.size(); ++peer) {
+    FieldReader in(texts[peer]);
+    PartIntroduction its;
+    in(its);
+    if (!in.is_finished())
+      return Status(Code::kInternal,
+                    "giving memory of a device: what a PE says of its device is malformed");
+    if (peer == 0) first = its;
+    if (its.device != first.device)
+      return Status(Code::kInvalidArgument,
+                    fmt::format("PE {} has memory of device {}, PE 0 of {}; MEMSPAN_DEVICE has to "
+                                "be the same on all",
+                                peer, its.device, first.device));
+    if (its.bytes != first.bytes)
+      return Status(Code::kInvalidArgument,
+                    fmt::format("PE {} asks for a symmetric heap of {} bytes in memory of a "
+                                "device, PE 0 for {}; {} has to be the same on all",
+                                peer, its.bytes, first.bytes, kSizeVariable));
+    brokers.push_back(std::move(its.broker));
+  }
+  return brokers;
+}
+
 }  // namespace
 
 Result<std::size_t> device_heap_bytes(std::size_t fallback) {
@@ -87,15 +123,6 @@ Result<std::size_t> device_heap_bytes(std::size_t fallback) {
   return align_up(bytes, kDeviceGranularity);
 }
 
-// A process's description of its part.
-struct DeviceHeap::Introduction {
-  std::string device;
-  std::uint64_t bytes = 0;
-  std::string broker;
-
-  static void fields(auto& codec, auto& self) { codec(self.device, self.bytes, self.broker); }
-};
-
 Result<std::unique_ptr<DeviceHeap>> DeviceHeap::make(const Place& place, Device& device,
                                                      std::size_t bytes, const Exchange& exchange,
                                                      Deadline deadline) {
@@ -104,18 +131,9 @@ Result<std::unique_ptr<DeviceHeap>> DeviceHeap::make(const Place& place, Device&
   std::unique_ptr<DescriptorBroker> broker;
   MEMSPAN_TRY_ASSIGN(const std::vector<std::string> texts,
                      agree(exchange, made->give(broker), kKind), "giving memory of a device");
-  std::vector<Introduction> all;
-  for (const std::string& text : texts) {
-    FieldReader in(text);
-    in(all.emplace_back());
-    if (!in.is_finished())
-      return Status(Code::kInternal,
-                    "giving memory of a device: what a PE says of its device is malformed");
-  }
-  // All see the same texts, so all fail together.
-  MEMSPAN_PASS(made->check_same(all));
+  MEMSPAN_PASS_ASSIGN(const std::vector<std::string> brokers, read_introductions(texts));
   MEMSPAN_PASS(made->find_place(exchange));
-  const Status mapped = made->map_parts(*broker, all, deadline);
+  const Status mapped = made->map_parts(*broker, brokers, deadline);
   MEMSPAN_TRY_ASSIGN(
       const std::vector<std::string> regions,
       agree(exchange, mapped.is_ok() ? made->expose() : Result<std::string>(mapped), kKind),
@@ -133,24 +151,7 @@ Result<std::string> DeviceHeap::give(std::unique_ptr<DescriptorBroker>& broker) 
   std::vector<Fd> descriptors(1);
   MEMSPAN_TRY_ASSIGN(descriptors[0], memory_->duplicate(), "the symmetric heap");
   MEMSPAN_PASS(broker->publish(kPublishedName, std::move(descriptors)));
-  return encode_record(Introduction{std::string(device_.name()), bytes_, broker->address()});
-}
-
-Status DeviceHeap::check_same(const std::vector<Introduction>& all) const {
-  const Introduction& first = all.front();
-  for (std::size_t peer = 1; peer < all.size(); ++peer) {
-    if (all[peer].device != first.device)
-      return {Code::kInvalidArgument,
-              fmt::format("PE {} has memory of device {}, PE 0 of {}; MEMSPAN_DEVICE has to be the "
-                          "same on all",
-                          peer, all[peer].device, first.device)};
-    if (all[peer].bytes != first.bytes)
-      return {Code::kInvalidArgument,
-              fmt::format("PE {} asks for a symmetric heap of {} bytes in memory of a device, PE 0 "
-                          "for {}; {} has to be the same on all",
-                          peer, all[peer].bytes, first.bytes, kSizeVariable)};
-  }
-  return Status::ok();
+  return encode_record(PartIntroduction{std::string(device_.name()), bytes_, broker->address()});
 }
 
 // All PEs use the same place, even on other nodes, which do not need that.
@@ -185,14 +186,14 @@ Status DeviceHeap::reserve(std::uint64_t number) {
   return Status::ok();
 }
 
-Status DeviceHeap::map_parts(DescriptorBroker& broker, const std::vector<Introduction>& all,
+Status DeviceHeap::map_parts(DescriptorBroker& broker, const std::vector<std::string>& brokers,
                              const Deadline& deadline) {
   for (const int peer : near_peers()) {
     if (!is_mapped(peer)) continue;
     std::unique_ptr<DeviceMemory> its;
     if (peer != place_.rank) {
       MEMSPAN_TRY_ASSIGN(FetchedDescriptors fetched,
-                         broker.fetch_and_wait(all[peer].broker, kPublishedName, deadline),
+                         broker.fetch_and_wait(brokers[peer], kPublishedName, deadline),
                          fmt::format("taking over the memory of PE {}'s device", peer));
       if (fetched.descriptors.size() != 1)
         return {Code::kInternal, fmt::format("PE {} did not hand over its memory", peer)};

@@ -101,7 +101,6 @@ class DeviceHeap : NotCopyable {
   }
 
  private:
-  struct Introduction;
   DeviceHeap(const Place& place, Device& device, std::size_t bytes)
       : place_(place),
         device_(device),
@@ -119,10 +118,9 @@ class DeviceHeap : NotCopyable {
   }
   // Opens the broker, which then hands over this process's memory.
   Result<std::string> give(std::unique_ptr<DescriptorBroker>& broker);
-  Status check_same(const std::vector<Introduction>& all) const;
   Status find_place(const Exchange& exchange);
   Status reserve(std::uint64_t number);
-  Status map_parts(DescriptorBroker& broker, const std::vector<Introduction>& all,
+  Status map_parts(DescriptorBroker& broker, const std::vector<std::string>& brokers,
                    const Deadline& deadline);
   Result<std::string> expose();
   Result<std::vector<RemoteRegion>> read_regions(const std::vector<std::string>& texts) const;
