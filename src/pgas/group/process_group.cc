@@ -39,7 +39,7 @@ std::size_t ProcessGroup::heap_bytes(const NodeMap& nodes) {
 }
 
 // This member's messages are in the far members' memory before they hear that it left: frames of a
-// connection are applied in order, so the answer to a get comes after them.
+// connection are applied in order, so the answer to a quiet comes after them.
 void ProcessGroup::leave() {
   // Far members that do not answer within it may miss the last messages of one that leaves.
   constexpr Duration kLeaveLimit = std::chrono::seconds(2);
@@ -48,16 +48,10 @@ void ProcessGroup::leave() {
   if (has_far_) {
     OperationContext leaving;
     leaving.set_limit(kLeaveLimit / 2);
-    std::vector<std::uint64_t> answers(static_cast<std::size_t>(size()));
-    const RouteTable& table = world_->routes();
-    for (int member = 0; member < size(); ++member) {
-      if (!has_messages_[member].load(std::memory_order_relaxed)) continue;
-      const Route& route = world_->route(member);
-      // A member that is gone needs nothing any more.
-      static_cast<void>(route.link->get_nbi(leaving, &answers[member],
-                                            table.place_of(route, world_->heap_of(rank())),
-                                            sizeof answers[0]));
-    }
+    for (int member = 0; member < size(); ++member)
+      if (has_messages_[member].load(std::memory_order_relaxed))
+        leaving.use(*world_->route(member).link);
+    // A member that is gone needs nothing any more.
     static_cast<void>(leaving.quiet());
   }
   world_->depart(deadline);
