@@ -65,12 +65,10 @@ Status reduce_in_flags(const PrefixReduction& prefix, void* dest, const void* so
   copy_bytes(words, source, bytes);
   const int used = words_for(bytes);
   MEMSPAN_PASS(team.barrier_checked(prefix.what, {prefix.kind, bytes}, words, used));
-  std::uint64_t result[kSignatureWord] = {};
-  combine(prefix, result, bytes, [&](int member) {
+  combine(prefix, dest, bytes, [&](int member) {
     for (int i = 0; i < used; ++i) words[i] = team.word(member, i);
     return words;
   });
-  copy_bytes(dest, result, bytes);
   return Status::ok();
 }
 
