@@ -154,10 +154,8 @@ int PointToPoint::lost_for(const Message& message) const {
   const NodeSegment& segment = group_.world().segment();
   if (segment.header().deaths.load(std::memory_order_acquire) == 0) return -1;
   if (group_.has_left()) return group_.rank();
-  if (message.member != kAnybody) {
-    const bool is_gone = segment.peer(message.member).is_dead();
-    return is_gone ? message.member : -1;
-  }
+  if (message.member != kAnybody)
+    return segment.peer(message.member).is_dead() ? message.member : -1;
   // The message may be from a member that died. One that left has sent all its messages: the others
   // may still send, while there are others.
   int departed = -1;
