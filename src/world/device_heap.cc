@@ -133,11 +133,9 @@ Result<std::unique_ptr<DeviceHeap>> DeviceHeap::make(const Place& place, Device&
                      agree(exchange, made->give(broker), kKind), "giving memory of a device");
   MEMSPAN_PASS_ASSIGN(const std::vector<std::string> brokers, read_introductions(texts));
   MEMSPAN_PASS(made->find_place(exchange));
-  const Status mapped = made->map_parts(*broker, brokers, deadline);
-  MEMSPAN_TRY_ASSIGN(
-      const std::vector<std::string> regions,
-      agree(exchange, mapped.is_ok() ? made->expose() : Result<std::string>(mapped), kKind),
-      "mapping the memory of the others' devices");
+  MEMSPAN_TRY_ASSIGN(const std::vector<std::string> regions,
+                     agree(exchange, made->map_and_expose(*broker, brokers, deadline), kKind),
+                     "mapping the memory of the others' devices");
   auto read = made->read_regions(regions);
   MEMSPAN_TRY(agree(exchange, read.status(), kKind), "connecting to the others' devices");
   place.routes.show_heap(*made, std::move(read).value());
@@ -186,8 +184,9 @@ Status DeviceHeap::reserve(std::uint64_t number) {
   return Status::ok();
 }
 
-Status DeviceHeap::map_parts(DescriptorBroker& broker, const std::vector<std::string>& brokers,
-                             const Deadline& deadline) {
+Result<std::string> DeviceHeap::map_and_expose(DescriptorBroker& broker,
+                                               const std::vector<std::string>& brokers,
+                                               const Deadline& deadline) {
   for (const int peer : near_peers()) {
     if (!is_mapped(peer)) continue;
     std::unique_ptr<DeviceMemory> its;
@@ -196,7 +195,7 @@ Status DeviceHeap::map_parts(DescriptorBroker& broker, const std::vector<std::st
                          broker.fetch_and_wait(brokers[peer], kPublishedName, deadline),
                          fmt::format("taking over the memory of PE {}'s device", peer));
       if (fetched.descriptors.size() != 1)
-        return {Code::kInternal, fmt::format("PE {} did not hand over its memory", peer)};
+        return Status(Code::kInternal, fmt::format("PE {} did not hand over its memory", peer));
       MEMSPAN_TRY_ASSIGN(its, device_.adopt(std::move(fetched.descriptors[0])),
                          fmt::format("taking over the memory of PE {}'s device", peer));
     }
@@ -204,11 +203,7 @@ Status DeviceHeap::map_parts(DescriptorBroker& broker, const std::vector<std::st
     MEMSPAN_TRY(range_->map(at, its == nullptr ? *memory_ : *its, bytes_),
                 fmt::format("the memory of PE {}'s device", peer));
   }
-  return Status::ok();
-}
-
-// For PEs that do not map it; empty if there are no such PEs.
-Result<std::string> DeviceHeap::expose() {
+  // For PEs that do not map it; empty if there are no such PEs.
   if (place_.linked == nullptr) return std::string();
   MEMSPAN_TRY_ASSIGN(exposed_, place_.linked->expose_device(base(), bytes_, kDeviceHeapRegion),
                      "exposing memory of a device");

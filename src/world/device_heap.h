@@ -120,9 +120,9 @@ class DeviceHeap : NotCopyable {
   Result<std::string> give(std::unique_ptr<DescriptorBroker>& broker);
   Status find_place(const Exchange& exchange);
   Status reserve(std::uint64_t number);
-  Status map_parts(DescriptorBroker& broker, const std::vector<std::string>& brokers,
-                   const Deadline& deadline);
-  Result<std::string> expose();
+  Result<std::string> map_and_expose(DescriptorBroker& broker,
+                                     const std::vector<std::string>& brokers,
+                                     const Deadline& deadline);
   Result<std::vector<RemoteRegion>> read_regions(const std::vector<std::string>& texts) const;
 
   const Place place_;
