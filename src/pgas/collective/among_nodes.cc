@@ -14,17 +14,17 @@ constexpr std::size_t kMessageBytes = std::size_t{512} << 10;
 static_assert(kMessageBytes <= Messages::kMostBytes);
 
 // Data and steps among one member of each node: `members` by node, this process one of them.
-class NodePeers {
- public:
-  NodePeers(Team& team, const char* what, std::vector<int> members)
-      : team_(team), what_(what), members_(std::move(members)) {}
+struct NodePeers {
+  Team& team;
+  const char* what;
+  std::vector<int> members;
 
-  int count() const { return static_cast<int>(members_.size()); }
-  int mine() const { return team_.nodes()->mine(); }
+  int count() const { return static_cast<int>(members.size()); }
+  int mine() const { return team.nodes()->mine(); }
 
   // Puts bytes to `node`, whose wait() for the step ends when they have arrived.
   Status put(int node, int step, std::byte* dest, const void* source, std::size_t bytes) const {
-    MEMSPAN_PASS(push(team_, team_.world().routes(), members_[node], dest, source, bytes));
+    MEMSPAN_PASS(push(team, team.world().routes(), members[node], dest, source, bytes));
     return send(node, step, nullptr, 0);
   }
   Status wait(int node, int step) const {
@@ -36,7 +36,7 @@ class NodePeers {
     std::size_t done = 0;
     do {
       const std::size_t now = std::min(kMessageBytes, bytes - done);
-      MEMSPAN_PASS(team_.world().messages().send(peer(node), key(step), {data + done, now}));
+      MEMSPAN_PASS(team.world().messages().send(peer(node), key(step), {data + done, now}));
       done += now;
     } while (done < bytes);
     return Status::ok();
@@ -49,7 +49,7 @@ class NodePeers {
       const std::size_t now = std::min(kMessageBytes, bytes - done);
       MEMSPAN_TRY_ASSIGN(
           Buffer piece,
-          team_.world().messages().receive(what_, peer(node), key(step), [this] { return lost(); }),
+          team.world().messages().receive(what, peer(node), key(step), [this] { return lost(); }),
           "waiting for another node");
       if (piece.size() != now)
         return {Code::kInternal, fmt::format("PE {} sent {} bytes, {} were expected", peer(node),
@@ -61,23 +61,19 @@ class NodePeers {
   }
 
  private:
-  int peer(int node) const { return team_.peer_of(members_[node]); }
+  int peer(int node) const { return team.peer_of(members[node]); }
   // The barrier before and the step; no barrier has that number of steps.
   MessageKey key(int step) const {
-    return {MessageKind::kData, team_.id(),
-            team_.sequence() << 16 | static_cast<std::uint64_t>(step)};
+    return {MessageKind::kData, team.id(),
+            team.sequence() << 16 | static_cast<std::uint64_t>(step)};
   }
   // No member leaves before the barrier at the end, so a member that is gone is missing.
   int lost() const {
-    for (int member = 0; member < team_.size(); ++member)
-      if (const int peer = team_.peer_of(member); team_.world().waiting().is_gone(peer))
-        return first_lost(team_.world(), team_.shape(), peer);
+    for (int member = 0; member < team.size(); ++member)
+      if (const int peer = team.peer_of(member); team.world().waiting().is_gone(peer))
+        return first_lost(team.world(), team.shape(), peer);
     return -1;
   }
-
-  Team& team_;
-  const char* what_;
-  std::vector<int> members_;
 };
 
 std::vector<int> leaders_of(const TeamNodes& nodes) {
@@ -192,7 +188,7 @@ Status broadcast_among_nodes(Team& team, const char* what, void* dest, const voi
   holders[root_node] = root;
   const int holder = holders[nodes.mine()];
   if (team.index() == holder) {
-    const NodePeers peers(team, what, holders);
+    const NodePeers peers{team, what, holders};
     const int count = nodes.count();
     const int place = (nodes.mine() - root_node + count) % count;  // in the tree
     const auto node_at = [&](int its) { return (its + root_node) % count; };
@@ -250,7 +246,7 @@ Status reduce_among_nodes(const PrefixReduction& all, std::byte* dest, const std
   MEMSPAN_PASS(complete_pushes(team.world().routes()));
   MEMSPAN_PASS(team.barrier(all.what));
   if (team.is_node_leader()) {
-    const NodePeers peers(team, all.what, leaders_of(nodes));
+    const NodePeers peers{team, all.what, leaders_of(nodes)};
     const LeaderReduction reduction{peers, all.kernel, dest, bytes};
     MEMSPAN_PASS(reduction.run());
     MEMSPAN_PASS(complete_pushes(team.world().routes()));
