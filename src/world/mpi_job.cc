@@ -79,10 +79,6 @@ Result<void*> load() {
 
 int (*finalize)() = nullptr;
 
-void finalize_at_exit() {
-  if (mpi_state() == MpiState::kInitialized) finalize();
-}
-
 Status initialize(void* library) {
   const auto init = find<int (*)(int*, char***, int, int*)>(library, "MPI_Init_thread");
   finalize = find<int (*)()>(library, "MPI_Finalize");
@@ -91,7 +87,9 @@ Status initialize(void* library) {
   int provided = 0;
   if (const int code = init(nullptr, nullptr, kThreadMultiple, &provided); code != 0)
     return {Code::kSystem, fmt::format("MPI_Init_thread failed with {}", code)};
-  std::atexit(finalize_at_exit);
+  std::atexit([] {
+    if (mpi_state() == MpiState::kInitialized) finalize();
+  });
   return Status::ok();
 }
 
