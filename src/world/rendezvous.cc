@@ -134,16 +134,6 @@ Result<std::shared_ptr<StoreServer>> listen_when_free(const Rendezvous& rendezvo
   }
 }
 
-Status host_store(Membership& joined, const Rendezvous& rendezvous, const Deadline& deadline) {
-  joined.server = rendezvous.hosted;
-  if (joined.rank != 0 || joined.server != nullptr || rendezvous.is_store_elsewhere)
-    return Status::ok();
-  MEMSPAN_PASS(rendezvous.store.check_may_be_hosted());
-  MEMSPAN_TRY_ASSIGN(joined.server, listen_when_free(rendezvous, deadline.within(kPortPatience)),
-                     "hosting the job's store");
-  return Status::ok();
-}
-
 }  // namespace
 
 Result<Endpoint> choose_unique_id_endpoint(bool needs_secret) {
@@ -176,7 +166,12 @@ Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit)
                   rendezvous.is_store_elsewhere ? "a store of its own" : "a store of PE 0");
   joined.job = rendezvous.job;
   joined.is_store_elsewhere = rendezvous.is_store_elsewhere;
-  MEMSPAN_PASS(host_store(joined, rendezvous, deadline));
+  joined.server = rendezvous.hosted;
+  if (joined.rank == 0 && joined.server == nullptr && !rendezvous.is_store_elsewhere) {
+    MEMSPAN_PASS(rendezvous.store.check_may_be_hosted());
+    MEMSPAN_TRY_ASSIGN(joined.server, listen_when_free(rendezvous, deadline.within(kPortPatience)),
+                       "hosting the job's store");
+  }
   MEMSPAN_PASS_ASSIGN(joined.store, connect_store(access_to(rendezvous), deadline));
   KeyValueStore& store = *joined.store;
   // Every rank enters once, and all must agree on the size.
