@@ -5,6 +5,8 @@
 
 #include <bit>
 
+#include "pgas/rma.h"
+
 namespace memspan::pgas {
 Result<std::unique_ptr<ProcessGroup>> ProcessGroup::join(int rank, int size,
                                                          const Exchange& exchange, Duration limit,
@@ -27,10 +29,6 @@ ProcessGroup::ProcessGroup(std::unique_ptr<World> world)
       team_(Team::world(*world_)),
       has_far_(!world_->nodes().is_one()),
       has_messages_(static_cast<std::size_t>(world_->size())) {}
-
-ProcessGroup::~ProcessGroup() {
-  if (!has_left()) leave();
-}
 
 std::size_t ProcessGroup::heap_bytes(const NodeMap& nodes) {
   const auto members = static_cast<std::size_t>(nodes.peers());
@@ -102,9 +100,7 @@ Status ProcessGroup::arrive() {
     const Route& route = world_->route(leader);
     const AtomicOp add{.kind = AtomicKind::kAdd, .width = 8, .operand = 1};
     // A member that is gone will be noticed by the collective.
-    static_cast<void>(route.link->atomic(world_->operations(), add,
-                                         world_->routes().place_of(route, world_->heap_of(rank())),
-                                         nullptr));
+    static_cast<void>(atomic_at(world_->routes(), route, add, world_->heap_of(rank()), nullptr));
   }
   // The last one wakes the members that wait for it.
   if (arrivals().fetch_add(1, std::memory_order_acq_rel) + 1 != all_arrivals()) return Status::ok();

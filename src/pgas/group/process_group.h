@@ -108,7 +108,7 @@ class ProcessGroup : NotCopyable {
                                                     Duration limit, const std::string& host = {});
   // For an existing job. The World has a heap of heap_bytes(size) bytes, which only the group uses.
   explicit ProcessGroup(std::unique_ptr<World> world);
-  ~ProcessGroup();
+  ~ProcessGroup() { leave(); }
 
   static std::size_t heap_bytes(const NodeMap& nodes);
 
