@@ -118,8 +118,7 @@ Result<CarrierOptions> choose_carrier(Reach reach, const std::optional<Endpoint>
 
 Result<std::unique_ptr<Carrier>> make_carrier(const CarrierOptions& options) {
   if (options.kind == CarrierOptions::Kind::kUcx) return make_ucx_carrier(options.ucx);
-  return make_encrypted_carrier(make_socket_carrier(options.sockets),
-                                options.encrypts ? Encryption::kAlways : Encryption::kNever);
+  return make_encrypted_carrier(make_socket_carrier(options.sockets), options.encrypts);
 }
 
 }  // namespace memspan

@@ -13,14 +13,11 @@ namespace memspan {
 // Each process draws a key and publishes it in its address, "tls:KEY:ADDRESS", which members get
 // from the store. A connection without the target's key ends before the target looks at a byte of
 // it.
-
-enum class Encryption : bool { kNever, kAlways };
-
+//
 // The streams of `sockets` have sockets as descriptors. connect() returns kAuth if only one of the
-// two processes encrypts. With kAlways, listen() and connect() return kNotSupported if the build
-// has no TLS.
-std::unique_ptr<Carrier> make_encrypted_carrier(std::unique_ptr<Carrier> sockets,
-                                                Encryption encryption);
+// two processes encrypts. If this one does, listen() and connect() return kNotSupported if the
+// build has no TLS.
+std::unique_ptr<Carrier> make_encrypted_carrier(std::unique_ptr<Carrier> sockets, bool encrypts);
 
 // Whether all processes of the job can reach abstract Unix sockets of each other: they can in one
 // network namespace of one kernel.

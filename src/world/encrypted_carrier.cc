@@ -155,12 +155,12 @@ class EncryptedListener final : public Listener {
 
 class EncryptedCarrier final : public Carrier {
  public:
-  EncryptedCarrier(std::unique_ptr<Carrier> sockets, Encryption encryption)
-      : sockets_(std::move(sockets)), encryption_(encryption) {}
+  EncryptedCarrier(std::unique_ptr<Carrier> sockets, bool encrypts)
+      : sockets_(std::move(sockets)), encrypts_(encrypts) {}
   std::string_view name() const override { return sockets_->name(); }
 
   Result<std::unique_ptr<Listener>> listen() override {
-    if (encryption_ == Encryption::kNever) return sockets_->listen();
+    if (!encrypts_) return sockets_->listen();
     const std::string key = random_hex(kKeyBytes);
     MEMSPAN_TRY_ASSIGN(std::shared_ptr<const TlsContext> context,
                        TlsContext::from_secret(TlsContext::Side::kServer, key),
@@ -172,7 +172,7 @@ class EncryptedCarrier final : public Carrier {
 
   Result<std::unique_ptr<Opening>> connect(const std::string& address) override {
     const bool target_encrypts = address.rfind(kPrefix, 0) == 0;
-    if (target_encrypts != (encryption_ == Encryption::kAlways))
+    if (target_encrypts != encrypts_)
       return Status(Code::kAuth, fmt::format("MEMSPAN_ENCRYPT_DATA is 1 in {} process and not in "
                                              "{}; set it to 1 in all processes or in none",
                                              target_encrypts ? "that" : "this",
@@ -194,14 +194,13 @@ class EncryptedCarrier final : public Carrier {
 
  private:
   const std::unique_ptr<Carrier> sockets_;
-  const Encryption encryption_;
+  const bool encrypts_;
 };
 
 }  // namespace
 
-std::unique_ptr<Carrier> make_encrypted_carrier(std::unique_ptr<Carrier> sockets,
-                                                Encryption encryption) {
-  return std::make_unique<EncryptedCarrier>(std::move(sockets), encryption);
+std::unique_ptr<Carrier> make_encrypted_carrier(std::unique_ptr<Carrier> sockets, bool encrypts) {
+  return std::make_unique<EncryptedCarrier>(std::move(sockets), encrypts);
 }
 
 }  // namespace memspan

@@ -26,8 +26,8 @@ constexpr std::string_view kWords = "what nobody else may read";
 std::unique_ptr<Carrier> plain_carrier() {
   return make_socket_carrier({.family = SocketOptions::Family::kTcp});
 }
-std::unique_ptr<Carrier> carrier(Encryption encryption) {
-  return make_encrypted_carrier(plain_carrier(), encryption);
+std::unique_ptr<Carrier> carrier(bool encrypts) {
+  return make_encrypted_carrier(plain_carrier(), encrypts);
 }
 
 std::unique_ptr<ByteStream> accept(Listener& listener) {
@@ -134,8 +134,7 @@ class Wire {
 
 class EncryptedCarrierTest : public testing::Test {
  protected:
-  EncryptedCarrierTest()
-      : carrier_(carrier(Encryption::kAlways)), listener_(carrier_->listen().value()) {}
+  EncryptedCarrierTest() : carrier_(carrier(true)), listener_(carrier_->listen().value()) {}
   std::string key() const { return listener_->address().substr(4, 64); }
   std::string plain_address() const {
     return listener_->address().substr(listener_->address().rfind("tcp:"));
@@ -182,7 +181,7 @@ TEST_F(EncryptedCarrierTest, WhoSpeaksPlainlyGetsNothingThrough) {
 }
 
 TEST_F(EncryptedCarrierTest, BothSidesNameAnEncryptionThatOnlyOneHas) {
-  const auto never = carrier(Encryption::kNever);
+  const auto never = carrier(false);
   const auto to_plain = carrier_->connect(plain_address());
   EXPECT_EQ(to_plain.code(), Code::kAuth);
   EXPECT_THAT(to_plain.status().message(),
@@ -194,7 +193,7 @@ TEST_F(EncryptedCarrierTest, BothSidesNameAnEncryptionThatOnlyOneHas) {
 }
 
 TEST_F(EncryptedCarrierTest, ProcessesWithoutEncryptionSpeakPlainly) {
-  const auto never = carrier(Encryption::kNever);
+  const auto never = carrier(false);
   const auto plain = never->listen().value();
   EXPECT_EQ(plain->address().rfind("tcp:", 0), 0u);
   Ends ends{connected(*never, plain->address()).value(), accept(*plain)};

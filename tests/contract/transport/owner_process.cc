@@ -155,7 +155,7 @@ std::unique_ptr<Carrier> make_carrier(Backend backend) {
   if (backend != Backend::kMessageUnix) socket.family = SocketOptions::Family::kTcp;
   auto sockets = make_socket_carrier(socket);
   if (backend != Backend::kMessageTls) return sockets;
-  return make_encrypted_carrier(std::move(sockets), Encryption::kAlways);
+  return make_encrypted_carrier(std::move(sockets), true);
 }
 
 MessageOptions message_options(Backend backend, int self) {
