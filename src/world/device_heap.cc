@@ -222,9 +222,4 @@ Result<std::vector<RemoteRegion>> DeviceHeap::read_regions(
   return regions;
 }
 
-std::byte* DeviceHeap::allocate(std::size_t bytes, std::size_t alignment) {
-  const auto offset = allocator_.allocate(bytes, alignment);
-  return offset ? base() + *offset : nullptr;
-}
-
 }  // namespace memspan

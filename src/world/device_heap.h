@@ -90,7 +90,10 @@ class DeviceHeap : NotCopyable {
   std::size_t bytes() const { return bytes_; }
   const Allocator& allocator() const { return allocator_; }
   bool contains(const void* pointer) const { return offset_of(pointer) < bytes_; }
-  std::byte* allocate(std::size_t bytes, std::size_t alignment);
+  std::byte* allocate(std::size_t bytes, std::size_t alignment) {
+    const auto offset = allocator_.allocate(bytes, alignment);
+    return offset ? base() + *offset : nullptr;
+  }
   bool free(void* pointer) { return contains(pointer) && allocator_.free(offset_of(pointer)); }
   bool has_block(const void* pointer) const {
     return contains(pointer) && allocator_.size_of(offset_of(pointer));
