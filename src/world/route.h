@@ -81,19 +81,18 @@ struct RouteTable {
     const std::size_t offset = reinterpret_cast<std::uintptr_t>(address) - heap.base;
     if (offset >= heap.bytes || count - 1 >= (heap.bytes - offset) / kElementBytes) [[unlikely]]
       return nullptr;
-    return mapped_route(peer);
+    return mapped_route(peer, inline_peers);
   }
   // For one element.
   template <std::size_t kBytes>
   const Route* find_mapped(const void* address, int peer) const {
-    return is_in_heap<kBytes>(address) ? mapped_route(peer) : nullptr;
+    return is_in_heap<kBytes>(address) ? mapped_route(peer, inline_peers) : nullptr;
   }
   // Valid only if there are peers: then the heap has more than one element.
   template <std::size_t kBytes>
   bool is_in_heap(const void* address) const {
     return reinterpret_cast<std::uintptr_t>(address) - heap.base <= heap.bytes - kBytes;
   }
-  const Route* mapped_route(int peer) const { return mapped_route(peer, inline_peers); }
   const Route* mapped_route(int peer, std::uint32_t among) const {
     if (static_cast<std::uint32_t>(peer) >= among) [[unlikely]]
       return nullptr;
