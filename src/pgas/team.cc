@@ -161,11 +161,10 @@ Result<std::unique_ptr<Team>> Team::split(const char* what, const TeamShape& sha
   std::optional<std::uint64_t> made;
   if (first >= 0 && part.peer_of(first) == world_.rank()) made = make_area(world_, shape.size);
   const auto number = [](int value) { return static_cast<std::uint64_t>(value); };
-  const SignatureField fields[] = {{"the start", number(shape.start)},
-                                   {"the stride", number(shape.stride)},
-                                   {"the size", number(shape.size)}};
-  const std::uint64_t words[] = {fields[0].value, fields[1].value, fields[2].value,
+  const std::uint64_t words[] = {number(shape.start), number(shape.stride), number(shape.size),
                                  made ? *made + 1 : 0};
+  const SignatureField fields[] = {
+      {"the start", words[0]}, {"the stride", words[1]}, {"the size", words[2]}};
   MEMSPAN_PASS(barrier(what, words, 4));
   Status agreed = compare_with_all(*this, fields);
   const auto nodes = TeamNodes::of(world_, part);
