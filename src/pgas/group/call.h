@@ -87,15 +87,6 @@ Status in_agreed_steps(ProcessGroup& group, const CallSignature& signature, std:
   return Status::ok();
 }
 
-// As in_agreed_steps(), if the number is known.
-template <typename Fill, typename Consume>
-Status in_steps(ProcessGroup& group, const CallSignature& signature, std::size_t steps, Fill fill,
-                Consume consume) {
-  return in_agreed_steps(
-      group, signature, signature.bytes, fill, [steps] { return Result<std::size_t>(steps); },
-      consume);
-}
-
 // How many pieces of `piece` bytes `bytes` are; at least one.
 inline std::size_t pieces_of(std::size_t bytes, std::size_t piece) {
   return bytes == 0 ? 1 : (bytes + piece - 1) / piece;
@@ -111,14 +102,14 @@ inline Piece piece_of(std::size_t bytes, std::size_t piece, std::size_t step) {
   return {begin, std::min(piece, bytes - begin)};
 }
 
-// As in_steps(), for signature.bytes in pieces of `most` bytes.
+// As in_agreed_steps(), for signature.bytes in pieces of `most` bytes.
 template <typename Fill, typename Consume>
 Status in_pieces(ProcessGroup& group, const CallSignature& signature, std::size_t most, Fill fill,
                  Consume consume) {
   const auto piece = [&](std::size_t step) { return piece_of(signature.bytes, most, step); };
-  return in_steps(
-      group, signature, pieces_of(signature.bytes, most),
-      [&](std::size_t step) { fill(piece(step)); },
+  return in_agreed_steps(
+      group, signature, signature.bytes, [&](std::size_t step) { fill(piece(step)); },
+      [&] { return Result<std::size_t>(pieces_of(signature.bytes, most)); },
       [&](std::size_t step) { consume(piece(step)); });
 }
 

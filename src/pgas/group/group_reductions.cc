@@ -126,8 +126,9 @@ Status reduce(const Reducing& all) {
   if (all.bytes * static_cast<std::size_t>(all.group.size()) <= 2 * kWholeBytes)
     return reduce_whole(all);
   const Slices slices{all};
-  return in_steps(
-      all.group, all.signature, slices.steps(), [&](std::size_t step) { slices.fill(step); },
+  return in_agreed_steps(
+      all.group, all.signature, all.bytes, [&](std::size_t step) { slices.fill(step); },
+      [&] { return Result<std::size_t>(slices.steps()); },
       [&](std::size_t step) { slices.consume(step); });
 }
 
