@@ -20,38 +20,39 @@ namespace {
 
 constexpr auto kAnswerLimit = std::chrono::seconds(10);
 
-class LauncherExchange {
- public:
-  LauncherExchange(const Launch& launch, const NodeSegment& segment)
-      : launch_(launch), segment_(segment) {}
+struct LauncherExchange {
+  const Launch launch;
+  const NodeSegment& segment;
+  std::unique_ptr<StoreClient> store = nullptr;
+  std::unique_ptr<StoreGroup> group = nullptr;
 
   Result<std::vector<std::string>> operator()(const std::string& mine) {
-    if (store_ == nullptr) MEMSPAN_TRY(connect(), "connecting to the launcher's store");
-    auto all = group_->allgather(mine, Deadline::never(),
-                                 [this](const std::vector<int>& missing) { return look(missing); });
+    if (store == nullptr) MEMSPAN_TRY(connect(), "connecting to the launcher's store");
+    auto all = group->allgather(mine, Deadline::never(),
+                                [this](const std::vector<int>& missing) { return look(missing); });
     if (all.is_ok()) return all;
     return all.status().annotate("exchanging addresses over the launcher's store");
   }
 
  private:
   Status connect() {
-    MEMSPAN_PASS(launch_.is_network() ? connect_over_network() : connect_on_host());
+    MEMSPAN_PASS(launch.is_network() ? connect_over_network() : connect_on_host());
     // A process may leave the job and join it again.
-    const auto generation = segment_.peer(launch_.rank).generation.load();
-    group_ = std::make_unique<StoreGroup>(*store_, fmt::format("join/{}", generation), launch_.rank,
-                                          launch_.size);
+    const auto generation = segment.peer(launch.rank).generation.load();
+    group = std::make_unique<StoreGroup>(*store, fmt::format("join/{}", generation), launch.rank,
+                                         launch.size);
     return Status::ok();
   }
 
   Status connect_over_network() {
-    MEMSPAN_TRY_ASSIGN(const Endpoint endpoint, Endpoint::parse(launch_.store_url),
+    MEMSPAN_TRY_ASSIGN(const Endpoint endpoint, Endpoint::parse(launch.store_url),
                        "reading the launcher's address");
-    const auto& secret = segment_.header().secret;
-    MEMSPAN_TRY_ASSIGN(store_,
+    const auto& secret = segment.header().secret;
+    MEMSPAN_TRY_ASSIGN(store,
                        StoreClient::connect({.endpoint = endpoint,
                                              .security = {.kind = StoreSecurity::Kind::kSecret,
                                                           .secret = {secret, sizeof secret}},
-                                             .member = fmt::format("PE {}", launch_.rank)},
+                                             .member = fmt::format("PE {}", launch.rank)},
                                             Deadline::after(kAnswerLimit)),
                        "connecting");
     return Status::ok();
@@ -64,11 +65,10 @@ class LauncherExchange {
       return Status::from_errno("making a pair of sockets");
     Fd ours(ends[0]);
     const Fd theirs(ends[1]);
-    MEMSPAN_PASS_ASSIGN(const Fd inherited,
-                        duplicate(launch_.store, "using the launcher's socket"));
+    MEMSPAN_PASS_ASSIGN(const Fd inherited, duplicate(launch.store, "using the launcher's socket"));
     MEMSPAN_PASS(unix_send(inherited, "s", {theirs.get()}));
-    MEMSPAN_TRY_ASSIGN(store_,
-                       StoreClient::adopt(std::move(ours), fmt::format("PE {}", launch_.rank),
+    MEMSPAN_TRY_ASSIGN(store,
+                       StoreClient::adopt(std::move(ours), fmt::format("PE {}", launch.rank),
                                           Deadline::after(kAnswerLimit)),
                        "connecting");
     return Status::ok();
@@ -77,17 +77,12 @@ class LauncherExchange {
   // The launcher notes deaths on all nodes, also of processes that never came to the store.
   Status look(const std::vector<int>& missing) const {
     for (const int rank : missing)
-      if (segment_.peer(rank).is_dead())
+      if (segment.peer(rank).is_dead())
         return {Code::kPeerLost, fmt::format("PE {} died before it joined", rank)};
-    if (segment_.header().exit_requested.load(std::memory_order_acquire) == 2)
+    if (segment.header().exit_requested.load(std::memory_order_acquire) == 2)
       return {Code::kUnavailable, "the job was asked to end"};
     return Status::ok();
   }
-
-  const Launch launch_;
-  const NodeSegment& segment_;
-  std::unique_ptr<StoreClient> store_;
-  std::unique_ptr<StoreGroup> group_;
 };
 
 // The launcher's descriptors stay open for a later join of this process, but not for its children.
@@ -171,7 +166,7 @@ Result<bool> read_place(Rendezvous& rendezvous) {
 
 Exchange exchange_over_launcher(const Launch& launch, const NodeSegment& segment) {
   // Owner: the function and its copies.
-  auto exchange = std::make_shared<LauncherExchange>(launch, segment);
+  const std::shared_ptr<LauncherExchange> exchange(new LauncherExchange{launch, segment});
   return [exchange](const std::string& mine) { return (*exchange)(mine); };
 }
 
