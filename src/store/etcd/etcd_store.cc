@@ -14,11 +14,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <deque>
-#include <thread>
-
 #include "core/random.h"
-#include "core/thread.h"
+#include "net/event_loop.h"
 #include "store/etcd/etcd_streams.h"
 #include "store/watch_calls.h"
 
@@ -59,72 +56,6 @@ const KeyValue* find(const std::vector<KeyValue>& keys, std::string_view key) {
   return nullptr;
 }
 
-// Calls a member's watchers, one after the other, on a thread that begins with the first watch.
-// Thread-safe.
-class Events {
- public:
-  Events() = default;
-  ~Events() { stop(); }
-  Events(const Events&) = delete;
-  Events& operator=(const Events&) = delete;
-
-  // Call it before the first push().
-  Status start() MEMSPAN_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    if (has_stopped_) return {Code::kStoreLost, "the lease has ended"};
-    if (thread_) return Status::ok();
-    MEMSPAN_TRY_ASSIGN(thread_, start_thread("a store's watchers", [this] { run(); }), "watching");
-    return Status::ok();
-  }
-
-  void push(std::shared_ptr<WatchCalls> watch, StoreChange change) MEMSPAN_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    events_.emplace_back(std::move(watch), std::move(change));
-    changed_.notify_all();
-  }
-
-  // After this returns, no watcher runs or begins. Watchers may not call it.
-  void stop() MEMSPAN_EXCLUDES(mutex_) {
-    std::optional<std::thread> thread;
-    {
-      MutexLock lock(mutex_);
-      has_stopped_ = true;
-      changed_.notify_all();
-      thread.swap(thread_);
-    }
-    if (thread) thread->join();
-  }
-
-  void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
-    if (thread_) thread_->detach();
-    thread_.reset();
-  }
-
- private:
-  void run() MEMSPAN_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    while (!has_stopped_) {
-      if (events_.empty()) {
-        changed_.wait_until(mutex_, Deadline::never());
-        continue;
-      }
-      const auto [watch, change] = std::move(events_.front());
-      events_.pop_front();
-      mutex_.unlock();
-      watch->call(change);
-      mutex_.lock();
-    }
-  }
-
-  Mutex mutex_;
-  ConditionVariable changed_;  // an event, or the end
-  // The watches are shared with the store's table of them.
-  std::deque<std::pair<std::shared_ptr<WatchCalls>, StoreChange>> events_
-      MEMSPAN_GUARDED_BY(mutex_);
-  bool has_stopped_ MEMSPAN_GUARDED_BY(mutex_) = false;
-  std::optional<std::thread> thread_ MEMSPAN_GUARDED_BY(mutex_);
-};
-
 // Thread-safe. In a child made by fork() every call returns kForked.
 class EtcdStore final : public KeyValueStore {
  public:
@@ -164,19 +95,16 @@ class EtcdStore final : public KeyValueStore {
 
   // A child made by fork() ends nothing: the parent owns the lease.
   ~EtcdStore() override {
-    if (process_ == ::getpid()) {
+    if (process_ == ::getpid())
       end();
-    } else {
-      events_.forget_in_child();
-      if (streams_ != nullptr) streams_->forget_in_child();
-    }
+    else if (streams_ != nullptr)
+      streams_->forget_in_child();
   }
 
   Status set(std::string_view key, std::string_view value, Deadline deadline,
              KeyLife life) override {
-    MEMSPAN_PASS(check(key, deadline));
+    MEMSPAN_PASS_ASSIGN(const std::string full, full_key(key, deadline));
     MEMSPAN_PASS(check_store_value(value));
-    const std::string full = keys_ + std::string(key);
     MEMSPAN_PASS_ASSIGN(
         auto written,
         write({.key = full, .value = value, .lease = life == KeyLife::kLease ? lease_ : 0}, {},
@@ -186,8 +114,7 @@ class EtcdStore final : public KeyValueStore {
   }
 
   Result<std::string> get(std::string_view key, Deadline deadline) override {
-    MEMSPAN_PASS(check(key, deadline));
-    const std::string full = keys_ + std::string(key);
+    MEMSPAN_PASS_ASSIGN(const std::string full, full_key(key, deadline));
     MEMSPAN_PASS_ASSIGN(const RangeAnswer seen, read(full, deadline));
     if (!seen.keys.empty()) return seen.keys.front().value;
     const auto arrival = std::make_shared<Arrival>();
@@ -223,8 +150,8 @@ class EtcdStore final : public KeyValueStore {
   }
 
   Result<std::string> get_now(std::string_view key, Deadline deadline) override {
-    MEMSPAN_PASS(check(key, deadline));
-    MEMSPAN_PASS_ASSIGN(const auto seen, read(keys_ + std::string(key), deadline));
+    MEMSPAN_PASS_ASSIGN(const std::string full, full_key(key, deadline));
+    MEMSPAN_PASS_ASSIGN(const auto seen, read(full, deadline));
     if (seen.keys.empty()) return Status(Code::kNotFound, "there is no such key");
     return seen.keys.front().value;
   }
@@ -232,9 +159,8 @@ class EtcdStore final : public KeyValueStore {
   Result<std::string> compare_and_swap(std::string_view key, std::string_view expected,
                                        std::string_view desired, Deadline deadline,
                                        KeyLife life) override {
-    MEMSPAN_PASS(check(key, deadline));
+    MEMSPAN_PASS_ASSIGN(const std::string full, full_key(key, deadline));
     MEMSPAN_PASS(check_store_value(desired));
-    const std::string full = keys_ + std::string(key);
     for (;;) {
       MEMSPAN_PASS_ASSIGN(const auto seen, read(full, deadline));
       const KeyValue now = seen.keys.empty() ? KeyValue{} : seen.keys.front();
@@ -247,8 +173,7 @@ class EtcdStore final : public KeyValueStore {
   }
 
   Result<bool> remove(std::string_view key, Deadline deadline) override {
-    MEMSPAN_PASS(check(key, deadline));
-    const std::string full = keys_ + std::string(key);
+    MEMSPAN_PASS_ASSIGN(const std::string full, full_key(key, deadline));
     for (;;) {
       MEMSPAN_PASS_ASSIGN(const auto seen, read(full, deadline));
       if (seen.keys.empty()) return false;
@@ -279,7 +204,7 @@ class EtcdStore final : public KeyValueStore {
     const std::string full = keys_ + std::string(prefix);
     // Existing keys are not reported, but after a compaction their removal may have to be.
     MEMSPAN_PASS_ASSIGN(auto now, read(full, deadline, end_of_prefix(full), Reading::kKeysOnly));
-    MEMSPAN_TRY(events_.start(), "watching");
+    MEMSPAN_TRY_ASSIGN(const auto watchers, start_watchers(), "watching");
     const auto calls = std::make_shared<WatchCalls>(std::move(watcher));
     std::map<std::string, Revision> known;
     for (KeyValue& each : now.keys) known.emplace(std::move(each.key), each.modified);
@@ -288,11 +213,12 @@ class EtcdStore final : public KeyValueStore {
          .end = end_of_prefix(full),
          .next = now.revision + 1,
          .known = std::move(known),
-         .sink = [this, calls](const WatchMessage::Change& change) {
-           events_.push(calls,
-                        {.event = change.is_removed ? StoreEvent::kRemoved : StoreEvent::kSet,
-                         .key = without_prefix(change.now.key),
-                         .value = change.is_removed ? std::string() : change.now.value});
+         .sink = [this, watchers, calls](const WatchMessage::Change& change) {
+           StoreChange reported{
+               .event = change.is_removed ? StoreEvent::kRemoved : StoreEvent::kSet,
+               .key = without_prefix(change.now.key),
+               .value = change.is_removed ? std::string() : change.now.value};
+           watchers->call_soon([calls, reported = std::move(reported)] { calls->call(reported); });
          }});
     MutexLock lock(mutex_);
     watches_[id] = calls;
@@ -317,14 +243,16 @@ class EtcdStore final : public KeyValueStore {
 
   void end() override {
     if (process_ != ::getpid()) return;
+    std::shared_ptr<EventLoop> watchers;
     {
       MutexLock lock(mutex_);
       if (std::exchange(has_ended_, true)) return;
+      watchers = watchers_;
     }
     const bool has_lease = streams_ != nullptr && !cluster_.has_ended();
     cluster_.end({Code::kStoreLost, "this member has ended its lease"});
     if (streams_ != nullptr) streams_->stop();
-    events_.stop();
+    if (watchers != nullptr) watchers->stop();
     if (has_lease)
       static_cast<void>(cluster_.call(kRevoke, lease_request(lease_), Deadline::after(kGoodbye),
                                       Cluster::Call::kLast));
@@ -349,9 +277,21 @@ class EtcdStore final : public KeyValueStore {
     return Status::ok();
   }
 
-  Status check(std::string_view key, const Deadline& deadline) {
+  // The key at etcd, or why the call cannot be served.
+  Result<std::string> full_key(std::string_view key, const Deadline& deadline) {
     MEMSPAN_PASS(check_store_key(key));
-    return check(deadline);
+    MEMSPAN_PASS(check(deadline));
+    return keys_ + std::string(key);
+  }
+
+  // The loop whose thread calls the watchers, one after the other. It begins with the first watch.
+  Result<std::shared_ptr<EventLoop>> start_watchers() MEMSPAN_EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    if (has_ended_) return Status(Code::kStoreLost, "the lease has ended");
+    if (watchers_ == nullptr) {
+      MEMSPAN_PASS_ASSIGN(watchers_, EventLoop::start("a store's watchers"));
+    }
+    return watchers_;
   }
 
   // One key, or all in [key, end).
@@ -441,13 +381,13 @@ class EtcdStore final : public KeyValueStore {
   std::uint64_t number_ = 0;
   const std::unique_ptr<HttpSettings> settings_;
   Cluster cluster_;
-  Events events_;
-  std::unique_ptr<Streams> streams_;  // its sinks call the events
+  std::unique_ptr<Streams> streams_;
   Mutex mutex_;
   bool has_ended_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::uint64_t last_mark_ MEMSPAN_GUARDED_BY(mutex_) = 0;
   std::vector<Mark> marks_ MEMSPAN_GUARDED_BY(mutex_);
-  // By their ids in streams_. Shared with the sinks and the events.
+  std::shared_ptr<EventLoop> watchers_ MEMSPAN_GUARDED_BY(mutex_);  // shared with the sinks
+  // By their ids in streams_. Shared with the sinks and the calls of the loop.
   std::map<std::uint64_t, std::shared_ptr<WatchCalls>> watches_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
