@@ -81,15 +81,16 @@ class ReconnectingClient final : public ReconnectingStore {
 
   Status set(std::string_view key, std::string_view value, Deadline deadline,
              KeyLife life) override {
-    return repeat(deadline, [&](auto& store) { return store.set(key, value, deadline, life); });
+    return repeat(deadline,
+                  [&](auto& session) { return session.store->set(key, value, deadline, life); });
   }
 
   Result<std::string> get(std::string_view key, Deadline deadline) override {
-    return repeat(deadline, [&](auto& store) { return store.get(key, deadline); });
+    return repeat(deadline, [&](auto& session) { return session.store->get(key, deadline); });
   }
 
   Result<std::string> get_now(std::string_view key, Deadline deadline) override {
-    return repeat(deadline, [&](auto& store) { return store.get_now(key, deadline); });
+    return repeat(deadline, [&](auto& session) { return session.store->get_now(key, deadline); });
   }
 
   Result<std::string> compare_and_swap(std::string_view key, std::string_view expected,
@@ -100,11 +101,11 @@ class ReconnectingClient final : public ReconnectingStore {
   }
 
   Result<bool> remove(std::string_view key, Deadline deadline) override {
-    return repeat(deadline, [&](auto& store) { return store.remove(key, deadline); });
+    return repeat(deadline, [&](auto& session) { return session.store->remove(key, deadline); });
   }
 
   Result<StoreListing> list(std::string_view prefix, Deadline deadline) override {
-    return repeat(deadline, [&](auto& store) { return store.list(prefix, deadline); });
+    return repeat(deadline, [&](auto& session) { return session.store->list(prefix, deadline); });
   }
 
   // Registers the watch first, so that a session that begins in between includes it.
@@ -117,28 +118,22 @@ class ReconnectingClient final : public ReconnectingStore {
       number = ++last_number_;
       watches_.emplace(number, watch);
     }
-    const auto fail = [&](const Status& why) {
-      MutexLock lock(mutex_);
-      watches_.erase(number);
-      return why;
-    };
-    for (std::uint64_t used = 0;;) {
-      auto session = await_session(used, deadline);
-      if (!session.is_ok()) return fail(session.status());
+    Status begun = repeat(deadline, [&](const Session& session) -> Status {
       {
         MutexLock lock(mutex_);
-        if (watch->session >= session->number) return number;
+        if (watch->session >= session.number) return Status::ok();
       }
-      auto id = begin_watch(*session->store, watch, deadline);
-      if (!id.is_ok() && id.code() != Code::kStoreLost) return fail(id.status());
-      used = session->number;
-      if (!id.is_ok()) continue;
+      MEMSPAN_PASS_ASSIGN(const std::uint64_t id, begin_watch(*session.store, watch, deadline));
       MutexLock lock(mutex_);
-      if (session_.number != session->number) continue;
-      watch->session = session->number;
-      watch->id = *id;
-      return number;
-    }
+      if (session_.number != session.number) return loss();
+      watch->session = session.number;
+      watch->id = id;
+      return Status::ok();
+    });
+    if (begun.is_ok()) return number;
+    MutexLock lock(mutex_);
+    watches_.erase(number);
+    return begun;
   }
 
   // Does not wait for a lost store.
@@ -241,12 +236,12 @@ class ReconnectingClient final : public ReconnectingStore {
     return session_;
   }
 
-  // Repeats `call(store)` until it returns anything but kStoreLost.
+  // Repeats `call(session)`, each time in a new session, until it returns anything but kStoreLost.
   template <typename Call>
-  auto repeat(const Deadline& deadline, Call call) -> std::invoke_result_t<Call, KeyValueStore&> {
+  auto repeat(const Deadline& deadline, Call call) -> std::invoke_result_t<Call, const Session&> {
     for (std::uint64_t used = 0;;) {
       MEMSPAN_PASS_ASSIGN(const Session session, await_session(used, deadline));
-      auto answer = call(*session.store);
+      auto answer = call(session);
       if (answer.code() != Code::kStoreLost) return answer;
       used = session.number;
     }
