@@ -20,6 +20,10 @@
 #include "store/watch_calls.h"
 
 namespace memspan::etcd {
+
+MEMSPAN_REMEDY(kNoEtcd, "etcd-unreachable", "No member of the etcd cluster answers.",
+               "Run `etcdctl endpoint health --endpoints HOST:PORT`; check tls_info and firewall.");
+
 namespace {
 
 constexpr const char* kTransaction = "/v3/kv/txn";
