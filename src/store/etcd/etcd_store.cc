@@ -14,6 +14,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <future>
+
 #include "core/random.h"
 #include "net/event_loop.h"
 #include "store/etcd/etcd_streams.h"
@@ -46,13 +48,6 @@ using Of = Transaction::Condition::Of;
 LeaseId new_lease() {
   return static_cast<LeaseId>(random_number() >> 1 | 1);
 }
-
-// The value that get() waits for. Shared with the sink.
-struct Arrival {
-  Mutex mutex;
-  ConditionVariable changed;
-  std::optional<std::string> value MEMSPAN_GUARDED_BY(mutex);
-};
 
 const KeyValue* find(const std::vector<KeyValue>& keys, std::string_view key) {
   for (const KeyValue& each : keys)
@@ -121,36 +116,31 @@ class EtcdStore final : public KeyValueStore {
     MEMSPAN_PASS_ASSIGN(const std::string full, full_key(key, deadline));
     MEMSPAN_PASS_ASSIGN(const RangeAnswer seen, read(full, deadline));
     if (!seen.keys.empty()) return seen.keys.front().value;
-    const auto arrival = std::make_shared<Arrival>();
-    const std::uint64_t watch =
-        streams_->add({.key = full,
-                       .end = {},
-                       .next = seen.revision + 1,
-                       .known = {},
-                       .sink = [arrival](const WatchMessage::Change& change) {
-                         if (change.is_removed) return;
-                         MutexLock lock(arrival->mutex);
-                         arrival->value = change.now.value;
-                         arrival->changed.notify_all();
-                       }});
+    // Shared with the sink, which sets it once.
+    const auto arrival = std::make_shared<std::promise<std::string>>();
+    std::future<std::string> value = arrival->get_future();
+    const std::uint64_t watch = streams_->add(
+        {.key = full,
+         .end = {},
+         .next = seen.revision + 1,
+         .known = {},
+         .sink = [arrival, has_come = false](const WatchMessage::Change& change) mutable {
+           if (!change.is_removed && !std::exchange(has_come, true))
+             arrival->set_value(change.now.value);
+         }});
     Status status;
-    {
-      MutexLock lock(arrival->mutex);
-      while (!arrival->value && status.is_ok()) {
-        if (arrival->changed.wait_until(arrival->mutex, deadline.within(HttpCalls::kLook)))
-          continue;
-        if (cluster_.has_ended())
-          status = cluster_.status();
-        else if (host_.is_interrupted())
-          status = host_.interruption();
-        else if (deadline.has_passed())
-          status = {Code::kTimeout, fmt::format("missing \"{}\"", key)};
-      }
+    while (status.is_ok() && value.wait_until(deadline.within(HttpCalls::kLook).when()) !=
+                                 std::future_status::ready) {
+      if (cluster_.has_ended())
+        status = cluster_.status();
+      else if (host_.is_interrupted())
+        status = host_.interruption();
+      else if (deadline.has_passed())
+        status = {Code::kTimeout, fmt::format("missing \"{}\"", key)};
     }
     streams_->remove(watch);
     if (!status.is_ok()) return status;
-    MutexLock lock(arrival->mutex);
-    return std::move(*arrival->value);
+    return value.get();
   }
 
   Result<std::string> get_now(std::string_view key, Deadline deadline) override {
