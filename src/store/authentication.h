@@ -59,6 +59,7 @@ class StoreAuthentication {
   // For sockets whose two ends are known.
   static StoreAuthentication none(std::string job) { return StoreAuthentication(std::move(job)); }
 
+  // Never changes, so every thread may call it.
   StoreSecurity::Kind kind() const { return kind_; }
   // The published or given secret; empty with certificates and without TLS.
   const std::string& secret() const { return secret_; }

@@ -145,16 +145,16 @@ class StoreConnection final : public StoreClient {
   // Registers the watcher before the first change can arrive.
   Result<std::uint64_t> watch(std::string_view prefix, StoreWatcher watcher,
                               Deadline deadline) override {
+    MEMSPAN_PASS(check_process(StoreOperation::kWatch));
+    MEMSPAN_PASS(need_event_thread());
     const std::uint64_t id = next_id();
-    if (!is_inherited()) {
-      MEMSPAN_PASS(need_event_thread());
+    {
       MutexLock lock(mutex_);
       watches_.emplace(id, std::make_shared<WatchCalls>(std::move(watcher)));
     }
     auto answer =
         call({.id = id, .operation = StoreOperation::kWatch, .key = std::string(prefix)}, deadline);
     if (answer.is_ok()) return id;
-    if (is_inherited()) return answer.status();
     MutexLock lock(mutex_);
     watches_.erase(id);
     return answer.status();

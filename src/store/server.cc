@@ -45,7 +45,6 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
   RunningServer(StoreAuthentication authentication, StoreServerOptions options)
       : options_(std::move(options)),
         authentication_(std::move(authentication)),
-        kind_(authentication_.kind()),
         secret_(authentication_.secret()),
         admission_(options_.admission),
         state_(options_.quota, options_.sizes),
@@ -84,9 +83,9 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
   const Endpoint& endpoint() const override { return endpoint_; }
   const std::string& secret() const override { return secret_; }
   Status reload(const StoreSecurity& security) override {
-    if (security.kind != kind_)
+    if (security.kind != authentication_.kind())
       return {Code::kInvalidArgument, "a store that runs keeps its kind of protection"};
-    if (kind_ != StoreSecurity::Kind::kCertificates) return Status::ok();
+    if (security.kind != StoreSecurity::Kind::kCertificates) return Status::ok();
     MEMSPAN_TRY_ASSIGN(
         std::shared_ptr<const TlsContext> tls,
         TlsContext::from_certificates(TlsContext::Side::kServer, security.certificates),
@@ -344,7 +343,6 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
   std::shared_ptr<EventLoop> loop_;
   Endpoint endpoint_;
   StoreAuthentication authentication_;
-  const StoreSecurity::Kind kind_;  // of authentication_, for every thread
   const std::string secret_;
   Fd listening_;  // not valid: adopted sockets only
   EventLoop::Token accepting_ = 0;
