@@ -24,10 +24,27 @@ class StoreRanks {
 
   // Fails as agree_on_size() and choose_rank(). The size becomes the scope's only on success.
   StoreAnswer take(SessionId from, const std::string& member, const StoreRequest& request) {
-    StoreAnswer answer = try_to_take(from, member, request);
-    const auto scope = scopes_.find(request.key);
-    if (scope != scopes_.end() && scope->second.taken.empty()) scopes_.erase(scope);
-    return answer;
+    const std::string& name = request.key;
+    if (Status status = check_most_ranks(request.rank, request.size); !status.is_ok())
+      return refuse(request.id, status);
+    if (auto why = charges_.over(from, rank_bytes(name)))
+      return refuse(request.id, Code::kOutOfMemory, std::move(*why));
+    const Scope none;
+    const auto known = scopes_.find(name);
+    const Scope& now = known == scopes_.end() ? none : known->second;
+    const auto fixed = sizes_.find(name);
+    const auto size =
+        agree_on_size(now.taken, fixed == sizes_.end() ? now.size : fixed->second, request.size);
+    if (!size.is_ok()) return refuse(request.id, size.status());
+    const auto rank = choose_rank(now.taken, request.rank, *size);
+    if (!rank.is_ok()) return refuse(request.id, rank.status());
+    Scope& scope = scopes_[name];
+    scope.size = *size;
+    scope.taken[*rank] = member;
+    held_[from].insert({name, *rank});
+    charges_.add(from, rank_bytes(name));
+    const StoreRank taken{.rank = *rank, .size = *size, .generation = ++generation_};
+    return {.id = request.id, .value = encode_record(taken), .number = *rank};
   }
 
   // Frees the session's ranks in the scope; kNotFound if it has none.
@@ -56,26 +73,6 @@ class StoreRanks {
     std::uint32_t size = 0;
     RankHolders taken;
   };
-  StoreAnswer try_to_take(SessionId from, const std::string& member, const StoreRequest& request) {
-    const std::string& name = request.key;
-    if (Status status = check_most_ranks(request.rank, request.size); !status.is_ok())
-      return refuse(request.id, status);
-    if (auto why = charges_.over(from, rank_bytes(name)))
-      return refuse(request.id, Code::kOutOfMemory, std::move(*why));
-    Scope& scope = scopes_[name];
-    if (const auto known = sizes_.find(name); known != sizes_.end()) scope.size = known->second;
-    const auto size = agree_on_size(scope.taken, scope.size, request.size);
-    if (!size.is_ok()) return refuse(request.id, size.status());
-    const auto rank = choose_rank(scope.taken, request.rank, *size);
-    if (!rank.is_ok()) return refuse(request.id, rank.status());
-    scope.size = *size;
-    scope.taken[*rank] = member;
-    held_[from].insert({name, *rank});
-    charges_.add(from, rank_bytes(name));
-    const StoreRank taken{.rank = *rank, .size = *size, .generation = ++generation_};
-    return {.id = request.id, .value = encode_record(taken), .number = *rank};
-  }
-
   void free_rank(SessionId session, const std::string& name, int rank) {
     charges_.remove(session, rank_bytes(name));
     Scope& scope = scopes_.at(name);
