@@ -249,17 +249,16 @@ class ReconnectingClient final : public ReconnectingStore {
 
   Status loss() const MEMSPAN_REQUIRES(mutex_) {
     if (is_ending_) return {Code::kStoreLost, "this member has ended its lease"};
-    const auto waits = [](const Loss& loss) {
-      return loss.attempts == 0 ? std::string("it has yet to be tried again")
-                                : fmt::format("the last of {} attempts to connect failed: {}",
-                                              loss.attempts, loss.last_attempt.message());
-    };
     if (!loss_)
       return {Code::kStoreLost,
               fmt::format("the store at {} is lost{}", options_.where, kStoreLost)};
+    const std::string attempts = loss_->attempts == 0
+                                     ? "it has yet to be tried again"
+                                     : fmt::format("the last of {} attempts to connect failed: {}",
+                                                   loss_->attempts, loss_->last_attempt.message());
     return {Code::kStoreLost, fmt::format("the store at {} was lost {:.1f} s ago ({}); {}{}",
                                           options_.where, to_seconds(Clock::now() - loss_->since),
-                                          loss_->why.message(), waits(*loss_), kStoreLost)};
+                                          loss_->why.message(), attempts, kStoreLost)};
   }
 
   // Called by the thread.
@@ -320,10 +319,14 @@ class ReconnectingClient final : public ReconnectingStore {
     for (;;) {
       if (next_pause_ != Duration::zero() && !pause(jittered(next_pause_))) return false;
       next_pause_ = std::clamp(2 * next_pause_, options_.first_pause, options_.longest_pause);
-      auto store = options_.connect(Deadline::after(kAttemptPatience));
-      Status begun = store.status();
-      if (store.is_ok()) begun = begin_session(std::move(store).value());
-      if (begun.is_ok()) return true;
+      auto connected = options_.connect(Deadline::after(kAttemptPatience));
+      Status begun = connected.status();
+      if (connected.is_ok()) {
+        const std::shared_ptr<KeyValueStore> store = std::move(connected).value();
+        begun = begin_session(store);
+        if (begun.is_ok()) return true;
+        store->end();
+      }
       MutexLock lock(mutex_);
       if (is_ending_) return false;
       ++loss_->attempts;
@@ -338,23 +341,16 @@ class ReconnectingClient final : public ReconnectingStore {
       MutexLock lock(mutex_);
       watches = watches_;
     }
-    Status status;
     std::map<std::uint64_t, std::uint64_t> ids;
     for (const auto& [number, watch] : watches) {
-      auto id = begin_watch(*store, watch, deadline);
-      status = id.status();
-      if (!status.is_ok()) break;
-      ids[number] = *id;
+      MEMSPAN_PASS_ASSIGN(ids[number], begin_watch(*store, watch, deadline));
     }
-    if (status.is_ok())
-      status = use_renewals([&](const Renewal& renewal) {
-        Status renewed = renewal.renew ? renewal.renew(*store, deadline) : Status::ok();
-        const Code code = renewed.code();
-        return code == Code::kStoreLost || code == Code::kTimeout ? renewed : Status::ok();
-      });
-    if (status.is_ok()) status = publish(store, ids);
-    if (!status.is_ok()) store->end();
-    return status;
+    MEMSPAN_PASS(use_renewals([&](const Renewal& renewal) {
+      Status renewed = renewal.renew ? renewal.renew(*store, deadline) : Status::ok();
+      const Code code = renewed.code();
+      return code == Code::kStoreLost || code == Code::kTimeout ? renewed : Status::ok();
+    }));
+    return publish(store, ids);
   }
 
   // Watches that ended in the meantime also end in this session. The former session ends last,

@@ -135,14 +135,14 @@ Code code_of(std::int64_t grpc_code, std::string_view text) {
 std::string to_base64(std::string_view bytes) {
   std::string text;
   text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::size_t count = std::min<std::size_t>(3, bytes.size() - at);
-    std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 3; ++i)
-      group = group << 8 | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0U);
-    for (std::size_t i = 0; i < 4; ++i)
-      text += i <= count ? kDigits[group >> (18 - 6 * i) & 63] : '=';
+  std::uint32_t group = 0;
+  int bits = 0;
+  for (const char c : bytes) {
+    group = group << 8 | static_cast<unsigned char>(c);
+    for (bits += 8; bits >= 6; bits -= 6) text += kDigits[group >> (bits - 6) & 63];
   }
+  if (bits > 0) text += kDigits[group << (6 - bits) & 63];
+  while (text.size() % 4 != 0) text += '=';
   return text;
 }
 

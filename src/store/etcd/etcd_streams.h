@@ -43,8 +43,6 @@ class Streams : NotCopyable {
   }
 
   ~Streams() { stop(); }
-  Streams(const Streams&) = delete;
-  Streams& operator=(const Streams&) = delete;
 
   Status start() {
     if (multi_ == nullptr || transfers_.at(kRenewal)->handle() == nullptr)
