@@ -149,9 +149,9 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
   }
 
   void add(SessionId id, std::unique_ptr<ByteChannel> stream) {
-    auto session = std::make_shared<StoreSession>(*this, id, std::move(stream),
-                                                  StoreSession::Shared{*loop_, chunk_, backlog_},
-                                                  options_.patience);
+    auto session = std::make_shared<StoreSession>(
+        *this, id, std::move(stream), StoreSession::Shared{*loop_, chunk_, backlog_, headroom_},
+        options_.patience);
     sessions_.emplace(id, session);
     session->start();
   }
@@ -263,9 +263,6 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
     }
     headroom_.hold();
   }
-
-  void free_headroom() override { headroom_.free(); }
-  bool has_memory(std::size_t bytes) const override { return Headroom::is_there(bytes); }
 
   // A session that breaks during a send causes more answers. They wait in the outbox, or this would
   // recurse once per session.

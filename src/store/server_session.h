@@ -22,6 +22,7 @@
 #include "net/byte_channel.h"
 #include "net/event_loop.h"
 #include "store/charges.h"
+#include "store/headroom.h"
 
 namespace memspan {
 
@@ -71,10 +72,6 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
     // The last call for that session; made once, also after close(). `why` is the cause of the end;
     // kAuth means a failed authentication.
     virtual void closed(SessionId id, const Status& why) = 0;
-    // An allocation failed: frees the memory that is held for this case.
-    virtual void free_headroom() = 0;
-    // Whether a large request may use `bytes` of memory.
-    virtual bool has_memory(std::size_t bytes) const = 0;
 
    protected:
     ~Owner() = default;
@@ -85,6 +82,7 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
     EventLoop& loop;
     std::span<char> chunk;  // buffer to read into
     StoreBacklog& backlog;  // the frames of all queues
+    Headroom& headroom;
   };
   StoreSession(Owner& owner, SessionId id, std::unique_ptr<ByteChannel> stream, Shared shared,
                StorePatience patience)
@@ -181,7 +179,7 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
     try {
       step();
     } catch (const std::exception&) {
-      owner_.free_headroom();
+      shared_.headroom.free();
       if (stage_ == Stage::kDismissed) return close(dismissal_);  // no memory even for the farewell
       dismiss({Code::kOutOfMemory, "the store's process has no memory for what this member asks"});
     }
@@ -236,7 +234,7 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
       const std::string_view bytes(shared_.chunk.data(), step.bytes);
       if (!std::exchange(has_read_, true) && is_tls_record(bytes)) return refuse_tls();
       // The reader may have to move to twice its size.
-      if (reader_.held() > kLargeFrame && !owner_.has_memory(2 * reader_.held()))
+      if (reader_.held() > kLargeFrame && !Headroom::is_there(2 * reader_.held()))
         throw std::bad_alloc();
       reader_.feed(bytes);
       owner_.spoke(id_);

@@ -225,8 +225,17 @@ class HttpCalls {
   Result<std::string> post(const Endpoint& to, const char* path, std::string body,
                            const std::string& token, Deadline deadline,
                            const std::function<bool()>& is_over) MEMSPAN_EXCLUDES(mutex_) {
-    auto connection = take();
-    if (connection == nullptr) return Status(Code::kOutOfMemory, "no memory for a connection");
+    std::unique_ptr<Connection> connection;
+    {
+      MutexLock lock(mutex_);
+      if (!idle_.empty()) {
+        connection = std::move(idle_.back());
+        idle_.pop_back();
+      }
+    }
+    if (connection == nullptr) connection = std::make_unique<Connection>(settings_);
+    if (connection->multi == nullptr || connection->request.handle() == nullptr)
+      return Status(Code::kOutOfMemory, "no memory for a connection");
     const Duration limit = std::max<Duration>(deadline.remaining(), std::chrono::milliseconds(1));
     connection->request.prepare(to, path, std::move(body), token, limit);
     CURLM* const multi = connection->multi.get();
@@ -256,21 +265,6 @@ class HttpCalls {
     MultiHandle multi;  // keeps the connection between two requests
     HttpRequest request;
   };
-
-  // Null without memory.
-  std::unique_ptr<Connection> take() MEMSPAN_EXCLUDES(mutex_) {
-    {
-      MutexLock lock(mutex_);
-      if (!idle_.empty()) {
-        auto connection = std::move(idle_.back());
-        idle_.pop_back();
-        return connection;
-      }
-    }
-    auto connection = std::make_unique<Connection>(settings_);
-    if (connection->multi == nullptr || connection->request.handle() == nullptr) return nullptr;
-    return connection;
-  }
 
   const HttpSettings& settings_;
   Mutex mutex_;

@@ -21,9 +21,9 @@ class StoreSessionTest : public testing::Test, public StoreSession::Owner {
   explicit StoreSessionTest() : StoreSessionTest(socket_pair()) {}
 
   void start(StorePatience patience = {std::chrono::hours(1), std::chrono::hours(1)}) {
-    session_ =
-        std::make_shared<StoreSession>(*this, 1, make_plain_channel(std::move(ours_)),
-                                       StoreSession::Shared{*loop_, chunk_, backlog_}, patience);
+    session_ = std::make_shared<StoreSession>(
+        *this, 1, make_plain_channel(std::move(ours_)),
+        StoreSession::Shared{*loop_, chunk_, backlog_, headroom_}, patience);
     session_->start();
   }
   void say_hello() { peer_.send(encode(StoreHello{.member = "a test"})); }
@@ -43,6 +43,7 @@ class StoreSessionTest : public testing::Test, public StoreSession::Owner {
 
   const std::shared_ptr<EventLoop> loop_ = EventLoop::without_thread().value();
   StoreBacklog backlog_;
+  Headroom headroom_;
   RawPeer peer_;
   std::vector<StoreRequest> served_;
   std::function<void(const StoreRequest&)> on_request_ = [](const StoreRequest&) {};
@@ -59,8 +60,6 @@ class StoreSessionTest : public testing::Test, public StoreSession::Owner {
     return {.code = Code::kAuth, .message = "no enemies"};
   }
   void spoke(SessionId) override {}
-  void free_headroom() override {}
-  bool has_memory(std::size_t) const override { return true; }
   void serve(SessionId, StoreRequest request) override {
     served_.push_back(request);
     on_request_(request);
