@@ -31,35 +31,31 @@ struct Taken {
   }
 };
 
-using Ranks = std::map<int, Taken>;
+// What the keys of a scope say. A value.
+struct Scope {
+  RankHolders holders = {};
+  std::uint32_t size = 0;     // said by the members; 0: unknown
+  std::vector<int> own = {};  // the ranks of this member
+};
 
 std::string prefix_of(std::string_view scope) {
   return fmt::format("{}/rank/", scope);
 }
 
-Result<Ranks> ranks_of(KeyValueStore& store, std::string_view scope, const Deadline& deadline) {
+// `mine` is the size that this member says. The scope has another one if any member says that.
+Result<Scope> read_scope(KeyValueStore& store, std::string_view scope, std::uint32_t mine,
+                         const Deadline& deadline) {
   const std::string prefix = prefix_of(scope);
   MEMSPAN_TRY_ASSIGN(const StoreListing listing, store.list(prefix, deadline), "listing the ranks");
-  Ranks ranks;
+  Scope seen{.size = mine};
   for (const auto& [key, value] : listing) {
     MEMSPAN_TRY_ASSIGN(const int rank, rank_in_key(key, prefix), "listing the ranks");
-    MEMSPAN_TRY_ASSIGN(ranks[rank], decode_record<Taken>(value, "rank"), "listing the ranks");
+    MEMSPAN_TRY_ASSIGN(Taken taken, decode_record<Taken>(value, "rank"), "listing the ranks");
+    if (taken.size != 0 && seen.size == mine) seen.size = taken.size;
+    if (taken.lease == store.lease()) seen.own.push_back(rank);
+    seen.holders[rank] = std::move(taken.member);
   }
-  return ranks;
-}
-
-RankHolders holders_of(const Ranks& ranks) {
-  RankHolders holders;
-  for (const auto& [rank, taken] : ranks) holders[rank] = taken.member;
-  return holders;
-}
-
-// The scope's size, from all others and this member. `mine` 0: unknown.
-Result<std::uint32_t> agreed_size(const Ranks& others, std::uint32_t mine) {
-  std::uint32_t said = mine;
-  for (const auto& [rank, other] : others)
-    if (other.size != 0 && said == mine) said = other.size;
-  return agree_on_size(holders_of(others), said, mine);
+  return seen;
 }
 
 Result<StoreRank> take_by_verbs(KeyValueStore& store, std::string_view scope, int asked,
@@ -67,11 +63,10 @@ Result<StoreRank> take_by_verbs(KeyValueStore& store, std::string_view scope, in
   Taken mine{
       .size = said, .generation = new_nonce(), .lease = store.lease(), .member = store.member()};
   while (!deadline.has_passed()) {
-    MEMSPAN_TRY_ASSIGN(const Ranks others, ranks_of(store, scope, deadline), "taking a rank");
-    auto size = agreed_size(others, said);
-    if (!size.is_ok()) return size.status();
-    MEMSPAN_PASS_ASSIGN(auto rank, choose_rank(holders_of(others), asked, *size));
-    mine.size = *size;
+    MEMSPAN_TRY_ASSIGN(const Scope others, read_scope(store, scope, said, deadline),
+                       "taking a rank");
+    MEMSPAN_PASS_ASSIGN(mine.size, agree_on_size(others.holders, others.size, said));
+    MEMSPAN_PASS_ASSIGN(auto rank, choose_rank(others.holders, asked, mine.size));
     const std::string key = rank_key(prefix_of(scope), rank);
     const std::string wanted = encode_record(mine);
     MEMSPAN_TRY_ASSIGN(const std::string now,
@@ -79,9 +74,9 @@ Result<StoreRank> take_by_verbs(KeyValueStore& store, std::string_view scope, in
                        "taking a rank");
     if (now != wanted) continue;  // another member was faster
     // Members that did not see each other may pass different sizes. Then each that sees it fails.
-    MEMSPAN_TRY_ASSIGN(Ranks all, ranks_of(store, scope, deadline), "taking a rank");
-    all.erase(rank);
-    size = agreed_size(all, mine.size);
+    MEMSPAN_TRY_ASSIGN(Scope all, read_scope(store, scope, mine.size, deadline), "taking a rank");
+    all.holders.erase(rank);
+    auto size = agree_on_size(all.holders, all.size, mine.size);
     if (size.is_ok()) return StoreRank{.rank = rank, .size = *size, .generation = mine.generation};
     static_cast<void>(store.remove(key, deadline));
     return size.status();
@@ -152,15 +147,11 @@ Result<StoreRank> take_freed_rank(KeyValueStore& store, std::string_view scope, 
 
 Status give_rank(KeyValueStore& store, std::string_view scope, Deadline deadline) {
   if (RankService* service = store.rank_service()) return service->give_rank(scope, deadline);
-  MEMSPAN_TRY_ASSIGN(const Ranks ranks, ranks_of(store, scope, deadline), "giving up a rank");
-  bool had_one = false;
-  for (const auto& [rank, taken] : ranks) {
-    if (taken.lease != store.lease()) continue;
-    had_one = true;
+  MEMSPAN_TRY_ASSIGN(const Scope seen, read_scope(store, scope, 0, deadline), "giving up a rank");
+  for (const int rank : seen.own)
     MEMSPAN_TRY(store.remove(rank_key(prefix_of(scope), rank), deadline).status(),
                 "giving up a rank");
-  }
-  if (had_one) return Status::ok();
+  if (!seen.own.empty()) return Status::ok();
   return {Code::kNotFound, fmt::format("this member has no rank in \"{}\"", scope)};
 }
 
