@@ -36,23 +36,19 @@ class StoreAuthentication {
     made.kind_ = security.kind;
     made.secret_ = security.secret;
     if (security.kind == Kind::kPlain) return made;
-    if (security.kind == Kind::kCertificates) {
-      MEMSPAN_TRY_ASSIGN(
-          made.tls_,
-          TlsContext::from_certificates(TlsContext::Side::kServer, security.certificates),
-          "setting up TLS");
-      if (made.job_.empty() && made.tls_->own_identity())
-        made.job_ = made.tls_->own_identity()->job;
-      MEMSPAN_PASS(made.check_own(*made.tls_));
-      return made;
-    }
     if (security.kind == Kind::kHostSecret) {
       MEMSPAN_TRY_ASSIGN(HostSecret published, HostSecret::publish(endpoint), "setting up TLS");
       made.secret_ = published.secret();
       made.published_.emplace(std::move(published));
     }
-    MEMSPAN_TRY_ASSIGN(made.tls_, TlsContext::from_secret(TlsContext::Side::kServer, made.secret_),
+    constexpr auto kSide = TlsContext::Side::kServer;
+    MEMSPAN_TRY_ASSIGN(made.tls_,
+                       security.kind == Kind::kCertificates
+                           ? TlsContext::from_certificates(kSide, security.certificates)
+                           : TlsContext::from_secret(kSide, made.secret_),
                        "setting up TLS");
+    if (made.job_.empty() && made.tls_->own_identity()) made.job_ = made.tls_->own_identity()->job;
+    MEMSPAN_PASS(made.check_own(*made.tls_));
     return made;
   }
 
