@@ -217,10 +217,6 @@ class StoreConnection final : public StoreClient {
   }
 
  private:
-  struct Call {
-    bool is_answered = false;
-    StoreAnswer answer = {};
-  };
   struct Outgoing {
     std::uint64_t id = 0;
     std::string frame;
@@ -276,15 +272,15 @@ class StoreConnection final : public StoreClient {
   }
 
   Result<StoreAnswer> exchange(std::uint64_t id, std::string frame, Deadline deadline) {
-    Call call;
+    std::optional<StoreAnswer> answer;
     MutexLock lock(mutex_);
     if (!lost_.is_ok()) return lost_;
     if (deadline.has_passed())
       return Status(Code::kTimeout, "the deadline passed before it was sent");
     try {
-      calls_.emplace(id, &call);
+      calls_.emplace(id, &answer);
       send(id, std::move(frame));
-      await(call, deadline);
+      await(answer, deadline);
     } catch (const std::bad_alloc&) {
       calls_.erase(id);
       withdraw(id);
@@ -292,9 +288,9 @@ class StoreConnection final : public StoreClient {
     }
     calls_.erase(id);
     withdraw(id);
-    if (!call.is_answered && !lost_.is_ok()) return lost_;
-    if (!call.is_answered) return end_of_wait(fmt::format("no answer from {}", where_));
-    return std::move(call.answer);
+    if (answer) return std::move(*answer);
+    if (!lost_.is_ok()) return lost_;
+    return end_of_wait(fmt::format("no answer from {}", where_));
   }
 
   void send(std::uint64_t id, std::string frame) MEMSPAN_REQUIRES(mutex_) {
@@ -323,9 +319,10 @@ class StoreConnection final : public StoreClient {
 
   // A caller without a deadline leaves the driving to the event thread, which then learns of events
   // without another thread.
-  void await(const Call& call, const Deadline& deadline) MEMSPAN_REQUIRES(mutex_) {
+  void await(const std::optional<StoreAnswer>& answer, const Deadline& deadline)
+      MEMSPAN_REQUIRES(mutex_) {
     bool goes_on = !deadline.has_passed();
-    while (!call.is_answered && lost_.is_ok() && goes_on) {
+    while (!answer && lost_.is_ok() && goes_on) {
       if (is_driven_ || (deadline.is_never() && event_thread_ != nullptr)) {
         if (!is_driven_) changed_.notify_all();
         goes_on = wait_interruptibly(changed_, mutex_, deadline);
@@ -367,10 +364,9 @@ class StoreConnection final : public StoreClient {
         continue;
       }
       is_greeted_ = is_greeted_ || answer.id == kWelcomeId;
-      auto call = calls_.find(answer.id);
-      if (call == calls_.end()) continue;  // its caller has given up
-      call->second->answer = std::move(answer);
-      call->second->is_answered = true;
+      const auto call = calls_.find(answer.id);
+      // Else its caller has given up.
+      if (call != calls_.end()) *call->second = std::move(answer);
     }
     changed_.notify_all();
   }
@@ -505,7 +501,8 @@ class StoreConnection final : public StoreClient {
   ConditionVariable changed_;  // an answer or event came, no thread drives, or the store is lost
   bool is_driven_ MEMSPAN_GUARDED_BY(mutex_) = false;
   Status lost_ MEMSPAN_GUARDED_BY(mutex_);
-  std::map<std::uint64_t, Call*> calls_ MEMSPAN_GUARDED_BY(mutex_);
+  // The places of the answers.
+  std::map<std::uint64_t, std::optional<StoreAnswer>*> calls_ MEMSPAN_GUARDED_BY(mutex_);
   std::deque<Outgoing> unsent_ MEMSPAN_GUARDED_BY(mutex_);
   // Shared with the event thread while it calls one, and with unwatch().
   std::map<std::uint64_t, std::shared_ptr<WatchCalls>> watches_ MEMSPAN_GUARDED_BY(mutex_);

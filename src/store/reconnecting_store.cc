@@ -150,8 +150,7 @@ class ReconnectingClient final : public ReconnectingStore {
       over = std::move(found->second);
       watches_.erase(found);
       session = session_;
-      id = over->session == session.number ? over->id : 0;
-      if (loss_) id = 0;
+      if (!loss_ && over->session == session.number) id = over->id;
     }
     Status status = over->calls.end(deadline);
     if (id == 0) return status;
