@@ -69,11 +69,6 @@ std::string encode(const StoreRequest& request) {
   return finish_frame(std::move(writer));
 }
 
-std::string encode(const StoreAnswer& answer) {
-  StoreFrame frame = encode_sharing(answer);
-  return std::move(frame.head += frame.value.text());
-}
-
 StoreFrame encode_sharing(const StoreAnswer& answer) {
   // Below this size, one piece costs less than two.
   constexpr std::size_t kShared = 4096;

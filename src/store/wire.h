@@ -155,7 +155,6 @@ Status check_request(const StoreRequest& request);
 
 // A whole frame, length included. Only for messages within the limits.
 std::string encode(const StoreRequest& request);
-std::string encode(const StoreAnswer& answer);
 std::string encode(const StoreHello& hello);
 std::string encode(const StoreWelcome& welcome);
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "store/wire.h"
+#include "support/whole_answer.h"
 
 namespace memspan {
 namespace {

@@ -18,6 +18,7 @@
 #include "core/bytes.h"
 #include "store/fields.h"
 #include "store/state.h"
+#include "support/whole_answer.h"
 
 namespace memspan {
 namespace {

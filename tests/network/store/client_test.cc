@@ -12,6 +12,7 @@
 #include "core/log.h"
 #include "store/recipes/store_group.h"
 #include "support.h"
+#include "support/whole_answer.h"
 
 namespace memspan {
 namespace {

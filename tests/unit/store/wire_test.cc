@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/bytes.h"
+#include "support/whole_answer.h"
 
 namespace memspan {
 namespace {
