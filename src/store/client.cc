@@ -15,7 +15,6 @@
 #include <thread>
 
 #include "core/interrupt.h"
-#include "core/log.h"
 #include "core/thread.h"
 #include "store/watch_calls.h"
 

@@ -10,8 +10,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "core/status.h"
 #include "store/keys.h"
 #include "store/ranks.h"

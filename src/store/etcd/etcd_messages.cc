@@ -5,7 +5,6 @@
 
 #include <array>
 #include <charconv>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace memspan::etcd {

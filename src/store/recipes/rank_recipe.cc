@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "store/recipes/change_queue.h"
 #include "store/recipes/contributions.h"
 
