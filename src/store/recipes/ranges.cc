@@ -36,31 +36,27 @@ std::string user_key(const KeyValueStore& store, const std::string& prefix,
 }
 
 // Repeats attempts until this member has the name's range.
-class Claim {
- public:
+struct Claim {
   using Ranges = std::vector<NamedRange>;
+  using Attempt = Result<std::optional<std::uint64_t>>;
 
-  Claim(KeyValueStore& store, std::string prefix, const RangeBounds& bounds, NamedRange mine,
-        const RangeRegistry::Take& take, const Deadline& deadline)
-      : store_(store),
-        prefix_(std::move(prefix)),
-        bounds_(bounds),
-        mine_(std::move(mine)),
-        take_(take),
-        deadline_(deadline),
-        changes_(store) {}
+  KeyValueStore& store;
+  const std::string& prefix;
+  const RangeBounds& bounds;
+  NamedRange mine;
+  const RangeRegistry::Take& take;
+  const Deadline deadline;
+  ChangeQueue changes{store};
+  int races = 0;  // lost by this claim
 
   Result<std::uint64_t> run() {
-    MEMSPAN_TRY(changes_.watch(prefix_ + "/range/", deadline_), "watching the ranges");
-    while (!deadline_.has_passed()) {
+    MEMSPAN_TRY(changes.watch(prefix + "/range/", deadline), "watching the ranges");
+    while (!deadline.has_passed()) {
       MEMSPAN_PASS_ASSIGN(auto base, attempt());
       if (base) return *base;
     }
     return Status(Code::kTimeout, "the ranges changed all the time");
   }
-
- private:
-  using Attempt = Result<std::optional<std::uint64_t>>;
 
   // Empty: look again.
   static Attempt again(const Status& status) {
@@ -68,12 +64,12 @@ class Claim {
     return std::optional<std::uint64_t>();
   }
   std::string key(std::uint64_t base) const {
-    return fmt::format("{}/range/{:016x}", prefix_, base);
+    return fmt::format("{}/range/{:016x}", prefix, base);
   }
 
   Result<Ranges> look() {
-    const std::string before = prefix_ + "/range/";
-    MEMSPAN_TRY_ASSIGN(const StoreListing listing, store_.list(before, deadline_),
+    const std::string before = prefix + "/range/";
+    MEMSPAN_TRY_ASSIGN(const StoreListing listing, store.list(before, deadline),
                        "looking at the ranges");
     Ranges ranges;
     for (const auto& [key, value] : listing) {
@@ -88,34 +84,34 @@ class Claim {
   Attempt attempt() {
     MEMSPAN_TRY_ASSIGN(const Ranges ranges, look(), "claiming a range");
     const auto there = std::find_if(ranges.begin(), ranges.end(), [&](const NamedRange& range) {
-      return range.name == mine_.name;
+      return range.name == mine.name;
     });
     if (there == ranges.end()) return claim_new(ranges);
     if (there->state != NamedRange::State::kConfirmed) return again(wait());
-    if (there->layout != mine_.layout || there->bytes != mine_.bytes) return again(drop(*there));
+    if (there->layout != mine.layout || there->bytes != mine.bytes) return again(drop(*there));
     if (there->mark != 0) {
       NamedRange unmarked = *there;
       unmarked.mark = 0;
       return again(swap(*there, unmarked).status());
     }
-    MEMSPAN_PASS(take_(there->base));
+    MEMSPAN_PASS(take(there->base));
     return std::optional(there->base);
   }
 
   // Waits until a range changes.
   Status wait() {
-    auto change = changes_.next(deadline_);
+    auto change = changes.next(deadline);
     if (change.is_ok() || change.code() == Code::kTimeout) return Status::ok();
     return change.status();
   }
 
   // Other claims also try the first gap, so a claim that lost tries another place.
   std::uint64_t first_place(const Ranges& ranges) const {
-    const std::uint64_t first = find_gap(ranges, mine_.bytes, bounds_.begin, bounds_);
-    if (races_ == 0 || first == 0) return first;
-    const std::uint64_t skipped = new_nonce() % (std::uint64_t{1} << std::min(races_, 6));
-    const std::uint64_t other = find_gap(
-        ranges, mine_.bytes, first + skipped * round_up(mine_.bytes, bounds_.step), bounds_);
+    const std::uint64_t first = find_gap(ranges, mine.bytes, bounds.begin, bounds);
+    if (races == 0 || first == 0) return first;
+    const std::uint64_t skipped = new_nonce() % (std::uint64_t{1} << std::min(races, 6));
+    const std::uint64_t other =
+        find_gap(ranges, mine.bytes, first + skipped * round_up(mine.bytes, bounds.step), bounds);
     return other == 0 ? first : other;
   }
 
@@ -123,43 +119,42 @@ class Claim {
     std::uint64_t base = first_place(ranges);
     for (int place = 0; place < kMostPlaces; ++place) {
       if (base == 0) return make_room(ranges);
-      const Status status = take_(base);
+      const Status status = take(base);
       if (status.is_ok()) return write(base);
       if (status.code() != Code::kUnavailable) return status;
-      base = find_gap(ranges, mine_.bytes, base + round_up(mine_.bytes, bounds_.step), bounds_);
+      base = find_gap(ranges, mine.bytes, base + round_up(mine.bytes, bounds.step), bounds);
     }
     return Status(Code::kUnavailable,
                   fmt::format("{} places for {} of addresses are taken by something else here",
-                              kMostPlaces, format_size(mine_.bytes)));
+                              kMostPlaces, format_size(mine.bytes)));
   }
 
   Attempt write(std::uint64_t base) {
-    mine_.base = base;
-    mine_.mark = new_nonce();  // so that no two tentative ranges are the same
-    const std::string wanted = mine_.encode();
+    mine.base = base;
+    mine.mark = new_nonce();  // so that no two tentative ranges are the same
+    const std::string wanted = mine.encode();
     MEMSPAN_TRY_ASSIGN(const std::string now,
-                       store_.compare_and_swap(key(base), "", wanted, deadline_, KeyLife::kLease),
+                       store.compare_and_swap(key(base), "", wanted, deadline, KeyLife::kLease),
                        "claiming a range");
     if (now != wanted) {
-      ++races_;
+      ++races;
       return again(Status::ok());
     }
     auto is_mine = settle();
     if (is_mine.is_ok() && *is_mine) return std::optional(base);
-    MEMSPAN_TRY(store_.remove(key(base), Deadline::after(kRangeWithdrawal)).status(),
-                "withdrawing");
-    ++races_;
+    MEMSPAN_TRY(store.remove(key(base), Deadline::after(kRangeWithdrawal)).status(), "withdrawing");
+    ++races;
     return again(is_mine.status());
   }
 
   // Returns whether the tentative range was confirmed.
   Result<bool> settle() {
-    while (!deadline_.has_passed()) {
+    while (!deadline.has_passed()) {
       MEMSPAN_TRY_ASSIGN(const Ranges ranges, look(), "claiming a range");
       bool is_free = true;
       for (const NamedRange& other : ranges) {
-        if (other.base == mine_.base || !conflict(mine_, other)) continue;
-        if (other.state != NamedRange::State::kTentative || other.base < mine_.base) return false;
+        if (other.base == mine.base || !conflict(mine, other)) continue;
+        if (other.state != NamedRange::State::kTentative || other.base < mine.base) return false;
         is_free = false;
       }
       if (is_free) return confirm();
@@ -169,15 +164,15 @@ class Claim {
   }
 
   Result<bool> confirm() {
-    NamedRange confirmed = mine_;
+    NamedRange confirmed = mine;
     confirmed.state = NamedRange::State::kConfirmed;
     confirmed.mark = 0;
-    MEMSPAN_TRY(store_.set(key(mine_.base), confirmed.encode(), deadline_), "confirming a range");
+    MEMSPAN_TRY(store.set(key(mine.base), confirmed.encode(), deadline), "confirming a range");
     return true;
   }
 
   Result<StoreListing> users_of(const std::string& name) {
-    return store_.list(user_prefix(prefix_, name), deadline_);
+    return store.list(user_prefix(prefix, name), deadline);
   }
 
   // Drops a range without users.
@@ -192,7 +187,7 @@ class Claim {
         Code::kInvalidArgument,
         fmt::format(
             "the pool needs {} of addresses; what pools may have, {}, is too little, or full",
-            format_size(mine_.bytes), format_size(bounds_.end - bounds_.begin)));
+            format_size(mine.bytes), format_size(bounds.end - bounds.begin)));
   }
 
   // Marks the range. If it is marked already, drops it unless it has users of that layout;
@@ -211,13 +206,13 @@ class Claim {
       MEMSPAN_TRY(swap(range, next).status(), "keeping a range that is used");
       return {Code::kInvalidArgument,
               fmt::format("this process makes the pool of {}, but others have it of {}",
-                          mine_.layout, range.layout)};
+                          mine.layout, range.layout)};
     }
     next.state = NamedRange::State::kDropping;
     next.mark = new_nonce();  // so that only one of several that drop it succeeds
     MEMSPAN_TRY_ASSIGN(const bool is_ours, swap(range, next, KeyLife::kLease), "dropping a range");
     if (!is_ours) return Status::ok();
-    return store_.remove(key(range.base), Deadline::after(kRangeWithdrawal)).status();
+    return store.remove(key(range.base), Deadline::after(kRangeWithdrawal)).status();
   }
 
   // False if the range has changed in between.
@@ -225,18 +220,9 @@ class Claim {
                     KeyLife life = KeyLife::kPermanent) {
     const std::string wanted = to.encode();
     MEMSPAN_PASS_ASSIGN(
-        auto now, store_.compare_and_swap(key(from.base), from.encode(), wanted, deadline_, life));
+        auto now, store.compare_and_swap(key(from.base), from.encode(), wanted, deadline, life));
     return now == wanted;
   }
-
-  KeyValueStore& store_;
-  const std::string prefix_;
-  const RangeBounds bounds_;
-  NamedRange mine_;
-  const RangeRegistry::Take& take_;
-  const Deadline deadline_;
-  ChangeQueue changes_;
-  int races_ = 0;  // lost by this claim
 };
 
 }  // namespace
@@ -262,8 +248,12 @@ Result<std::uint64_t> RangeRegistry::claim(const std::string& name, std::uint64_
   // Set before the ranges are read: from now on no member drops the name's range unseen.
   MEMSPAN_TRY(store_.set(user_key(store_, prefix_, name), layout, deadline, KeyLife::kLease),
               "claiming a range");
-  auto base = Claim(store_, prefix_, bounds_, {.bytes = bytes, .name = name, .layout = layout},
-                    take, deadline)
+  auto base = Claim{.store = store_,
+                    .prefix = prefix_,
+                    .bounds = bounds_,
+                    .mine = {.bytes = bytes, .name = name, .layout = layout},
+                    .take = take,
+                    .deadline = deadline}
                   .run();
   if (!base.is_ok()) static_cast<void>(release(name, Deadline::after(kRangeWithdrawal)));
   return base;
