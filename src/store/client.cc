@@ -68,13 +68,8 @@ class StoreConnection final : public StoreClient {
         wake_(std::move(wake)),
         where_(std::move(where)),
         member_(hello.member),
-        silence_(std::chrono::milliseconds(hello.silence_ms)),
-        process_(::getpid()),
-        next_id_(kWelcomeId + 1),
-        heard_(Clock::now()),
-        pinged_(heard_),
-        reader_(kMaxFrameBytes),
-        chunk_(kChunkBytes) {}
+        silence_(std::chrono::milliseconds(hello.silence_ms)) {}
+
   // Sends the hello and reads the welcome.
   Status say_hello(const StoreHello& hello, const Deadline& deadline) {
     MEMSPAN_PASS_ASSIGN(const StoreAnswer answer, exchange(kWelcomeId, encode(hello), deadline));
@@ -492,9 +487,9 @@ class StoreConnection final : public StoreClient {
   const std::string where_;
   const std::string member_;
   const Duration silence_;  // zero: no limit
-  const pid_t process_;
+  const pid_t process_ = ::getpid();
   StoreWelcome welcome_;
-  std::atomic<std::uint64_t> next_id_;
+  std::atomic<std::uint64_t> next_id_ = kWelcomeId + 1;
 
   Mutex mutex_;
   ConditionVariable changed_;  // an answer or event came, no thread drives, or the store is lost
@@ -506,16 +501,16 @@ class StoreConnection final : public StoreClient {
   // Shared with the event thread while it calls one, and with unwatch().
   std::map<std::uint64_t, std::shared_ptr<WatchCalls>> watches_ MEMSPAN_GUARDED_BY(mutex_);
   std::deque<StoreAnswer> events_ MEMSPAN_GUARDED_BY(mutex_);
-  Clock::time_point heard_ MEMSPAN_GUARDED_BY(mutex_);
-  Clock::time_point pinged_ MEMSPAN_GUARDED_BY(mutex_);
+  Clock::time_point heard_ MEMSPAN_GUARDED_BY(mutex_) = Clock::now();
+  Clock::time_point pinged_ MEMSPAN_GUARDED_BY(mutex_) = Clock::now();
   bool is_greeted_ MEMSPAN_GUARDED_BY(mutex_) = false;  // the welcome has come
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::unique_ptr<std::thread> event_thread_ MEMSPAN_GUARDED_BY(mutex_);
 
   // Only for the driver; threads take and leave that role under mutex_.
-  StoreFrameReader reader_;
+  StoreFrameReader reader_{kMaxFrameBytes};
   bool is_welcomed_ = false;
-  std::vector<char> chunk_;
+  std::vector<char> chunk_ = std::vector<char>(kChunkBytes);
 };
 
 }  // namespace

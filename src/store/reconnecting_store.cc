@@ -50,7 +50,6 @@ class ReconnectingClient final : public ReconnectingStore {
       : options_(std::move(options)),
         member_(first->member()),
         lease_(first->lease()),
-        process_(::getpid()),
         session_{.store = std::move(first), .number = 1} {}
 
   Status start() {
@@ -420,7 +419,7 @@ class ReconnectingClient final : public ReconnectingStore {
   const Options options_;
   const std::string member_;
   const std::uint64_t lease_;
-  const pid_t process_;
+  const pid_t process_ = ::getpid();
   Duration next_pause_ = Duration::zero();  // only for the thread; zero: attempt at once
   std::optional<Deadline> settles_ = {};    // only for the thread
   mutable Mutex mutex_;

@@ -47,8 +47,8 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
         authentication_(std::move(authentication)),
         secret_(authentication_.secret()),
         admission_(options_.admission),
-        state_(options_.quota, options_.sizes),
-        next_session_(random_first_session()) {}
+        state_(options_.quota, options_.sizes) {}
+
   Status start(std::optional<TcpListener> listener) {
     if (authentication_.tls() != nullptr)
       for (const std::string& warning : authentication_.tls()->warnings())
@@ -354,7 +354,7 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
   Headroom headroom_;
   // Owned together with the loop's callbacks.
   std::map<SessionId, std::shared_ptr<StoreSession>> sessions_;
-  SessionId next_session_;
+  SessionId next_session_ = random_first_session();
   std::deque<StoreAnswers> outbox_;
   bool is_delivering_ = false;
   Clock::time_point next_warning_ = {};

@@ -61,10 +61,8 @@ class EtcdStore final : public KeyValueStore {
   EtcdStore(const StoreAccess& access, EtcdUser user, std::unique_ptr<HttpSettings> settings,
             const EtcdHost& host)
       : member_(access.member),
-        process_(::getpid()),
         host_(host),
         keys_(access.endpoint.prefix + "/key/"),
-        lease_(new_lease()),
         session_(fmt::format("{}/session/{:016x}", access.endpoint.prefix, lease_)),
         settings_(std::move(settings)),
         cluster_(access.endpoint, std::move(user), *settings_, host) {}
@@ -367,10 +365,10 @@ class EtcdStore final : public KeyValueStore {
   std::string without_prefix(const std::string& key) const { return key.substr(keys_.size()); }
 
   const std::string member_;
-  const pid_t process_;
+  const pid_t process_ = ::getpid();
   const EtcdHost host_;
   const std::string keys_;  // "PREFIX/key/"
-  const LeaseId lease_;
+  const LeaseId lease_ = new_lease();
   const std::string session_;  // "PREFIX/session/ID"
   std::uint64_t number_ = 0;
   const std::unique_ptr<HttpSettings> settings_;
