@@ -9,10 +9,9 @@
 
 namespace memspan {
 
-std::optional<std::string> StoreCharges::over(SessionId session, std::size_t more,
-                                              FormerCharge former) const {
+Status StoreCharges::check(SessionId session, std::size_t more, FormerCharge former) const {
   const bool is_own = former.session == session;
-  if (is_own && more <= former.amount) return std::nullopt;
+  if (is_own && more <= former.amount) return Status::ok();
   const auto found = by_session_.find(session);
   const std::size_t held =
       found == by_session_.end() ? 0 : found->second - (is_own ? former.amount : 0);
@@ -20,12 +19,11 @@ std::optional<std::string> StoreCharges::over(SessionId session, std::size_t mor
   const auto left_of = [&](std::size_t limit) { return limit - std::min(limit, all); };
   const std::size_t share = std::max(share_.assured, left_of(share_.all - share_.all / 4));
   const std::size_t most = std::min({share, share_.one, held + left_of(share_.all)});
-  if (held + more <= most) return std::nullopt;
-  return fmt::format(
-      "the store has no room for it ({}): this member has {}, wants {} more and may have at most "
-      "{} "
-      "now; all members have {} of at most {}",
-      share_.what, held, more, most, all, share_.all);
+  if (held + more <= most) return Status::ok();
+  return {Code::kOutOfMemory,
+          fmt::format("the store has no room for it ({}): this member has {}, wants {} more and "
+                      "may have at most {} now; all members have {} of at most {}",
+                      share_.what, held, more, most, all, share_.all)};
 }
 
 void StoreCharges::add(SessionId session, std::size_t amount) {

@@ -66,9 +66,8 @@ class StoreCharges {
  public:
   explicit StoreCharges(StoreShare share) : share_(share) {}
 
-  // The reason why the session may not hold so much more, nullopt if it may.
-  std::optional<std::string> over(SessionId session, std::size_t more,
-                                  FormerCharge former = {}) const;
+  // kOutOfMemory, with the reason, if the session may not hold so much more.
+  Status check(SessionId session, std::size_t more, FormerCharge former = {}) const;
   // Also beyond the limits, for the consequences of an allowed request.
   void add(SessionId session, std::size_t amount);
   // `amount` must have been added.

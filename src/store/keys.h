@@ -31,7 +31,8 @@ class StoreKeys {
   // Applies an operation on keys. Appends the answers to send now: the request's own, if it has one
   // yet, and those of the waits and watches that it triggers.
   void apply(SessionId from, StoreRequest request, Clock::time_point now, StoreAnswers& answers) {
-    if (auto own = answer(from, request, now, answers)) answers.push_back({from, std::move(*own)});
+    if (request.operation == StoreOperation::kGet) return get(from, request, now, answers);
+    answers.push_back({from, answer_or_refuse(request.id, answer(from, request, answers))});
   }
 
   // Drops the session's waits and watches, and removes the keys that it owns.
@@ -97,10 +98,6 @@ class StoreKeys {
   // Bytes charged for a wait or a watch: itself, and its key or prefix with two map nodes.
   static std::size_t listener_bytes(const std::string& key) { return 512 + 2 * key.size(); }
 
-  static StoreAnswer full(const StoreRequest& request, std::string why) {
-    return refuse(request.id, Code::kOutOfMemory, std::move(why));
-  }
-
   static StoreAnswer timed_out(std::uint64_t request, const std::string& key) {
     return refuse(request, Code::kTimeout, "missing " + quoted_key(key));
   }
@@ -113,14 +110,11 @@ class StoreKeys {
     if (found->second.empty()) index.erase(found);
   }
 
-  // Nullopt: later.
-  std::optional<StoreAnswer> answer(SessionId from, StoreRequest& request, Clock::time_point now,
-                                    StoreAnswers& answers) {
+  // To all operations but a get.
+  Result<StoreAnswer> answer(SessionId from, StoreRequest& request, StoreAnswers& answers) {
     switch (request.operation) {
       case StoreOperation::kSet:
         return set(from, request, answers);
-      case StoreOperation::kGet:
-        return get(from, request, now);
       case StoreOperation::kGetNow:
         return get_now(request);
       case StoreOperation::kCompareAndSwap:
@@ -134,82 +128,82 @@ class StoreKeys {
       case StoreOperation::kUnwatch:
         return unwatch(from, request);
       default:
-        return refuse(request.id, Code::kInternal, "not an operation on keys");
+        return Status(Code::kInternal, "not an operation on keys");
     }
   }
 
   // A plain set ends the key's ownership, so that a permanent key outlives its previous owner.
-  StoreAnswer set(SessionId from, StoreRequest& request, StoreAnswers& answers) {
+  Result<StoreAnswer> set(SessionId from, StoreRequest& request, StoreAnswers& answers) {
     const std::string& key = request.key;
-    if (auto why = over_share(from, key, request.value.size()))
-      return full(request, std::move(*why));
+    MEMSPAN_PASS(check_share(from, key, request.value.size()));
     put(from, key, std::move(request.value), request.is_owned ? from : 0, answers);
-    return {.id = request.id};
+    return StoreAnswer{.id = request.id};
   }
 
   // A missing key counts as an empty value, both as expected and as returned.
-  StoreAnswer compare_and_swap(SessionId from, StoreRequest& request, StoreAnswers& answers) {
+  Result<StoreAnswer> compare_and_swap(SessionId from, StoreRequest& request,
+                                       StoreAnswers& answers) {
     const std::string& key = request.key;
     const SharedText* old = find(key);
     const SharedText current = old == nullptr ? SharedText() : *old;
-    if (current.text() != request.expected) return {.id = request.id, .value = current};
-    if (auto why = over_share(from, key, request.value.size()))
-      return full(request, std::move(*why));
+    if (current.text() != request.expected) return StoreAnswer{.id = request.id, .value = current};
+    MEMSPAN_PASS(check_share(from, key, request.value.size()));
     const SharedText desired = std::move(request.value);
     put(from, key, desired, request.is_owned ? std::optional(from) : std::nullopt, answers);
-    return {.id = request.id, .value = desired};
+    return StoreAnswer{.id = request.id, .value = desired};
   }
 
-  StoreAnswer get_now(const StoreRequest& request) const {
-    if (const SharedText* value = find(request.key)) return {.id = request.id, .value = *value};
-    return refuse(request.id, Code::kNotFound, "there is no such key");
+  Result<StoreAnswer> get_now(const StoreRequest& request) const {
+    if (const SharedText* value = find(request.key))
+      return StoreAnswer{.id = request.id, .value = *value};
+    return Status(Code::kNotFound, "there is no such key");
   }
 
   // Keys and values in turn, in the order of the keys.
-  StoreAnswer list(const StoreRequest& request) const {
+  Result<StoreAnswer> list(const StoreRequest& request) const {
     const std::string& prefix = request.key;
     std::vector<std::string_view> texts;
     std::size_t bytes = 0;
     for (auto entry = entries_.lower_bound(prefix);
          entry != entries_.end() && entry->first.starts_with(prefix); ++entry) {
       bytes += entry->first.size() + entry->second.value.size();
-      if (Status status = check_store_listing(bytes); !status.is_ok())
-        return refuse(request.id, status);
+      MEMSPAN_PASS(check_store_listing(bytes));
       texts.emplace_back(entry->first);
       texts.emplace_back(entry->second.value.text());
     }
-    return {.id = request.id,
-            .value = encode_record(texts),
-            .number = static_cast<std::int64_t>(texts.size() / 2)};
+    return StoreAnswer{.id = request.id,
+                       .value = encode_record(texts),
+                       .number = static_cast<std::int64_t>(texts.size() / 2)};
   }
 
-  StoreAnswer watch(SessionId from, const StoreRequest& request) {
+  Result<StoreAnswer> watch(SessionId from, const StoreRequest& request) {
     const WatchId id{from, request.id};
-    if (watches_.contains(id))
-      return refuse(request.id, Code::kInvalidArgument, "this id has a watch already");
+    if (watches_.contains(id)) return Status(Code::kInvalidArgument, "this id has a watch already");
     const std::size_t bytes = listener_bytes(request.key);
-    if (auto why = charges_.over(from, bytes)) return full(request, std::move(*why));
+    MEMSPAN_PASS(charges_.check(from, bytes));
     const auto prefix = watches_by_prefix_.try_emplace(request.key).first;
     prefix->second.insert(id);
     watches_.emplace(id, prefix);
     charges_.add(from, bytes);
-    return {.id = request.id};
+    return StoreAnswer{.id = request.id};
   }
 
-  StoreAnswer unwatch(SessionId from, const StoreRequest& request) {
+  Result<StoreAnswer> unwatch(SessionId from, const StoreRequest& request) {
     auto found = watches_.find({from, request.watch});
-    if (found == watches_.end())
-      return refuse(request.id, Code::kNotFound, "there is no such watch");
+    if (found == watches_.end()) return Status(Code::kNotFound, "there is no such watch");
     end_watch(found);
-    return {.id = request.id};
+    return StoreAnswer{.id = request.id};
   }
 
-  std::optional<StoreAnswer> get(SessionId from, StoreRequest& request, Clock::time_point now) {
+  // Answers now, or keeps the request as a wait.
+  void get(SessionId from, StoreRequest& request, Clock::time_point now, StoreAnswers& answers) {
     if (const SharedText* value = find(request.key))
-      return StoreAnswer{.id = request.id, .value = *value};
-    if (request.timeout_ms == 0) return timed_out(request.id, request.key);
+      return answers.push_back({from, {.id = request.id, .value = *value}});
+    if (request.timeout_ms == 0)
+      return answers.push_back({from, timed_out(request.id, request.key)});
     const std::size_t bytes = listener_bytes(request.key);
-    if (auto why = charges_.over(from, bytes)) return full(request, std::move(*why));
+    if (Status status = charges_.check(from, bytes); !status.is_ok())
+      return answers.push_back({from, refuse(request.id, status)});
     const WaitId id{from, next_wait_++};
     Wait wait{.request = request.id, .key = std::move(request.key)};
     if (request.timeout_ms != kNoTimeout) {
@@ -219,7 +213,6 @@ class StoreKeys {
     waits_by_key_[wait.key].insert(id);
     waits_.emplace(id, std::move(wait));
     charges_.add(from, bytes);
-    return std::nullopt;
   }
 
   const SharedText* find(const std::string& key) const {
@@ -227,9 +220,8 @@ class StoreKeys {
     return found == entries_.end() ? nullptr : &found->second.value;
   }
 
-  // The message of kOutOfMemory if the session may not make the value that long, else nullopt.
-  std::optional<std::string> over_share(SessionId from, const std::string& key,
-                                        std::size_t value_bytes) const {
+  // kOutOfMemory if the session may not make the value that long.
+  Status check_share(SessionId from, const std::string& key, std::size_t value_bytes) const {
     const auto old = entries_.find(key);
     FormerCharge count;
     FormerCharge bytes;
@@ -237,8 +229,8 @@ class StoreKeys {
       count = {old->second.payer, 1};
       bytes = {old->second.payer, key.size() + old->second.value.size()};
     }
-    if (auto why = counts_.over(from, 1, count)) return why;
-    return bytes_.over(from, key.size() + value_bytes, bytes);
+    MEMSPAN_PASS(counts_.check(from, 1, count));
+    return bytes_.check(from, key.size() + value_bytes, bytes);
   }
 
   // Keeps the owner of an existing key when `owner` is nullopt.

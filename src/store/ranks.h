@@ -23,41 +23,37 @@ class StoreRanks {
       : charges_(charges), sizes_(std::move(sizes)) {}
 
   // Fails as agree_on_size() and choose_rank(). The size becomes the scope's only on success.
-  StoreAnswer take(SessionId from, const std::string& member, const StoreRequest& request) {
+  Result<StoreAnswer> take(SessionId from, const std::string& member, const StoreRequest& request) {
     const std::string& name = request.key;
-    if (Status status = check_most_ranks(request.rank, request.size); !status.is_ok())
-      return refuse(request.id, status);
-    if (auto why = charges_.over(from, rank_bytes(name)))
-      return refuse(request.id, Code::kOutOfMemory, std::move(*why));
+    MEMSPAN_PASS(check_most_ranks(request.rank, request.size));
+    MEMSPAN_PASS(charges_.check(from, rank_bytes(name)));
     const Scope none;
     const auto known = scopes_.find(name);
     const Scope& now = known == scopes_.end() ? none : known->second;
     const auto fixed = sizes_.find(name);
-    const auto size =
-        agree_on_size(now.taken, fixed == sizes_.end() ? now.size : fixed->second, request.size);
-    if (!size.is_ok()) return refuse(request.id, size.status());
-    const auto rank = choose_rank(now.taken, request.rank, *size);
-    if (!rank.is_ok()) return refuse(request.id, rank.status());
+    const std::uint32_t said = fixed == sizes_.end() ? now.size : fixed->second;
+    MEMSPAN_PASS_ASSIGN(const std::uint32_t size, agree_on_size(now.taken, said, request.size));
+    MEMSPAN_PASS_ASSIGN(const int rank, choose_rank(now.taken, request.rank, size));
     Scope& scope = scopes_[name];
-    scope.size = *size;
-    scope.taken[*rank] = member;
-    held_[from].insert({name, *rank});
+    scope.size = size;
+    scope.taken[rank] = member;
+    held_[from].insert({name, rank});
     charges_.add(from, rank_bytes(name));
-    const StoreRank taken{.rank = *rank, .size = *size, .generation = ++generation_};
-    return {.id = request.id, .value = encode_record(taken), .number = *rank};
+    const StoreRank taken{.rank = rank, .size = size, .generation = ++generation_};
+    return StoreAnswer{.id = request.id, .value = encode_record(taken), .number = rank};
   }
 
   // Frees the session's ranks in the scope; kNotFound if it has none.
-  StoreAnswer give(SessionId from, const StoreRequest& request) {
+  Result<StoreAnswer> give(SessionId from, const StoreRequest& request) {
     const std::string& name = request.key;
     const auto held = held_.find(from);
     const auto freed = held == held_.end() ? 0 : std::erase_if(held->second, [&](const auto& each) {
       if (each.first == name) free_rank(from, name, each.second);
       return each.first == name;
     });
-    if (freed == 0) return refuse(request.id, Code::kNotFound, "this member has no rank there");
+    if (freed == 0) return Status(Code::kNotFound, "this member has no rank there");
     if (held->second.empty()) held_.erase(held);
-    return {.id = request.id};
+    return StoreAnswer{.id = request.id};
   }
 
   void disconnect(SessionId session) {

@@ -57,9 +57,10 @@ class StoreState {
     session.heard = now;
     StoreAnswers answers;
     if (request.operation == StoreOperation::kTakeRank)
-      answers.push_back({from, take_rank(from, session.member, request)});
+      answers.push_back(
+          {from, answer_or_refuse(request.id, take_rank(from, session.member, request))});
     else if (request.operation == StoreOperation::kGiveRank)
-      answers.push_back({from, ranks_.give(from, request)});
+      answers.push_back({from, answer_or_refuse(request.id, ranks_.give(from, request))});
     else if (request.operation == StoreOperation::kPing)
       answers.push_back({from, {.id = request.id}});
     else
@@ -130,19 +131,18 @@ class StoreState {
     Clock::time_point heard;
     std::optional<Clock::time_point> timer;  // its entry in timers_, not later than is due
   };
-  StoreAnswer take_rank(SessionId from, const Member& member, StoreRequest& request) {
+  Result<StoreAnswer> take_rank(SessionId from, const Member& member, StoreRequest& request) {
     const std::string& scope = request.key;
     if (!member.job.empty() && StoreRanks::is_jobs_name(scope) && scope != member.job)
-      return refuse(
-          request.id, Code::kAuth,
+      return Status(
+          Code::kAuth,
           fmt::format("the certificate names the job \"{}\", not {}; MEMSPAN_JOB says which "
                       "job a member means",
                       member.job, quoted_key(scope)));
     if (member.rank && request.rank == -1) request.rank = *member.rank;
     if (member.rank && request.rank != *member.rank)
-      return refuse(
-          request.id, Code::kAuth,
-          fmt::format("the certificate names rank {}, not {}", *member.rank, request.rank));
+      return Status(Code::kAuth, fmt::format("the certificate names rank {}, not {}", *member.rank,
+                                             request.rank));
     return ranks_.take(from, member.name, request);
   }
 

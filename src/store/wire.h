@@ -130,6 +130,9 @@ inline StoreAnswer refuse(std::uint64_t request, Code code, std::string why) {
 inline StoreAnswer refuse(std::uint64_t request, const Status& why) {
   return refuse(request, why.code(), why.message());
 }
+inline StoreAnswer answer_or_refuse(std::uint64_t request, Result<StoreAnswer> answer) {
+  return answer.is_ok() ? std::move(answer).value() : refuse(request, answer.status());
+}
 
 // The first frame of a client. Every later version begins with the first three, so that a store can
 // name a process that it refuses.

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 // Takes as much as it may, in steps.
 std::size_t take_all(StoreCharges& charges, SessionId session, std::size_t step) {
   std::size_t taken = 0;
-  for (; !charges.over(session, step); taken += step) charges.add(session, step);
+  for (; charges.check(session, step).is_ok(); taken += step) charges.add(session, step);
   return taken;
 }
 
@@ -32,7 +32,7 @@ TEST(StoreChargesTest, SessionsThatGrowTogetherGetEqualShares) {
   std::map<SessionId, std::size_t> held;
   for (bool has_grown = true; std::exchange(has_grown, false);)
     for (SessionId session = 1; session <= 5; ++session) {
-      if (charges.over(session, 1)) continue;
+      if (!charges.check(session, 1).is_ok()) continue;
       charges.add(session, 1);
       ++held[session];
       has_grown = true;
@@ -47,14 +47,14 @@ TEST(StoreChargesTest, NewSessionsFindTheirAssuredPartAfterAnyNumberOfLargeOnes)
   EXPECT_GE(left, 100U);
   for (SessionId session = 100; session < 100 + left / 10; ++session)
     EXPECT_EQ(take_all(charges, session, 1), 10U);
-  EXPECT_TRUE(charges.over(1000, 10));
+  EXPECT_EQ(charges.check(1000, 10).code(), Code::kOutOfMemory);
 }
 
 TEST(StoreChargesTest, ARefusalNamesTheQuantityAndTheLimits) {
   StoreCharges charges({"cups", 800, 100, 10});
   take_all(charges, 1, 1);
   charges.add(2, 50);
-  EXPECT_THAT(charges.over(1, 7).value(),
+  EXPECT_THAT(charges.check(1, 7).message(),
               HasSubstr("(cups): this member has 100, wants 7 more and may have at most 100 now; "
                         "all members have 150 of at most 800"));
 }

@@ -14,12 +14,12 @@ class StoreRanksTest : public testing::Test {
  protected:
   StoreAnswer take(SessionId from, int rank = -1, std::uint32_t size = 0,
                    std::string scope = "job") {
-    return ranks_.take(from, "session " + std::to_string(from),
-                       {.id = 5,
-                        .operation = StoreOperation::kTakeRank,
-                        .key = std::move(scope),
-                        .rank = rank,
-                        .size = size});
+    return answer_or_refuse(5, ranks_.take(from, "session " + std::to_string(from),
+                                           {.id = 5,
+                                            .operation = StoreOperation::kTakeRank,
+                                            .key = std::move(scope),
+                                            .rank = rank,
+                                            .size = size}));
   }
   // For takings that succeed.
   StoreRank taken(SessionId from, int rank = -1, std::uint32_t size = 0) {
@@ -132,7 +132,8 @@ TEST_F(StoreRanksTest, ScopesAreIndependent) {
 
 TEST_F(StoreRanksTest, ARankThatIsGivenUpIsFree) {
   const auto give = [&](SessionId from, const char* scope) {
-    return ranks_.give(from, {.id = 6, .operation = StoreOperation::kGiveRank, .key = scope});
+    return answer_or_refuse(
+        6, ranks_.give(from, {.id = 6, .operation = StoreOperation::kGiveRank, .key = scope}));
   };
   EXPECT_EQ(give(1, "job").code, Code::kNotFound);
   EXPECT_EQ(taken(1, 0, 2).rank, 0);
@@ -170,7 +171,8 @@ TEST_F(StoreRanksTest, OneSessionHoldsSoManyAndNoMore) {
   StoreAnswer answer;
   int taken = -1;
   for (; answer.code == Code::kOk && taken < 100; ++taken)
-    answer = ranks.take(1, "one", {.id = 5, .operation = StoreOperation::kTakeRank, .key = "k"});
+    answer = answer_or_refuse(
+        5, ranks.take(1, "one", {.id = 5, .operation = StoreOperation::kTakeRank, .key = "k"}));
   EXPECT_EQ(answer.code, Code::kOutOfMemory);
   EXPECT_LT(taken, 10);
   ranks.disconnect(1);
