@@ -357,7 +357,6 @@ class StoreConnection final : public StoreClient {
         events_.push_back(std::move(answer));
         continue;
       }
-      is_greeted_ = is_greeted_ || answer.id == kWelcomeId;
       const auto call = calls_.find(answer.id);
       // Else its caller has given up.
       if (call != calls_.end()) *call->second = std::move(answer);
@@ -368,7 +367,7 @@ class StoreConnection final : public StoreClient {
   // In TLS 1.3 the store checks our certificate after our handshake. A failure before the welcome
   // is therefore a refusal, and a retry would also fail.
   void lose(const Status& why) MEMSPAN_REQUIRES(mutex_) {
-    const Code code = why.code() == Code::kAuth && !is_greeted_ ? Code::kAuth : Code::kStoreLost;
+    const Code code = why.code() == Code::kAuth && !is_welcomed_ ? Code::kAuth : Code::kStoreLost;
     if (lost_.is_ok()) lost_ = {code, fmt::format("lost {}: {}", where_, why.message())};
     unsent_.clear();
     ::shutdown(stream_->socket(), SHUT_RDWR);  // also ends another thread's poll
@@ -489,6 +488,7 @@ class StoreConnection final : public StoreClient {
   const Duration silence_;  // zero: no limit
   const pid_t process_ = ::getpid();
   StoreWelcome welcome_;
+  std::atomic<bool> is_welcomed_ = false;  // the welcome has come; set by the driver
   std::atomic<std::uint64_t> next_id_ = kWelcomeId + 1;
 
   Mutex mutex_;
@@ -503,13 +503,11 @@ class StoreConnection final : public StoreClient {
   std::deque<StoreAnswer> events_ MEMSPAN_GUARDED_BY(mutex_);
   Clock::time_point heard_ MEMSPAN_GUARDED_BY(mutex_) = Clock::now();
   Clock::time_point pinged_ MEMSPAN_GUARDED_BY(mutex_) = Clock::now();
-  bool is_greeted_ MEMSPAN_GUARDED_BY(mutex_) = false;  // the welcome has come
   bool is_ending_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::unique_ptr<std::thread> event_thread_ MEMSPAN_GUARDED_BY(mutex_);
 
   // Only for the driver; threads take and leave that role under mutex_.
   StoreFrameReader reader_{kMaxFrameBytes};
-  bool is_welcomed_ = false;
   std::vector<char> chunk_ = std::vector<char>(kChunkBytes);
 };
 
