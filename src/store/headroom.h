@@ -12,17 +12,15 @@
 
 #include <sys/mman.h>
 
-#include <cstddef>
+#include "core/status.h"
 
 namespace memspan {
 
 // One thread at a time.
-class Headroom {
+class Headroom : NotCopyable {
  public:
   Headroom() { hold(); }
   ~Headroom() { free(); }
-  Headroom(const Headroom&) = delete;
-  Headroom& operator=(const Headroom&) = delete;
 
   // Holds as much as it can.
   void hold() {

@@ -99,7 +99,7 @@ class StoreKeys {
   static std::size_t listener_bytes(const std::string& key) { return 512 + 2 * key.size(); }
 
   static StoreAnswer timed_out(std::uint64_t request, const std::string& key) {
-    return refuse(request, Code::kTimeout, "missing " + quoted_key(key));
+    return refuse(request, {Code::kTimeout, "missing " + quoted_key(key)});
   }
 
   template <typename Key, typename Id>

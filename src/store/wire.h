@@ -80,12 +80,11 @@ class SharedText {
   bool empty() const { return size() == 0; }
   // Equal for all copies, different for all other texts; null when empty.
   const void* identity() const { return text_.get(); }
-  // No other copy exists, so take() moves.
-  bool is_sole() const { return text_ != nullptr && text_.use_count() == 1; }
   // Returns the text and leaves this empty. Copies it if others share it.
   std::string take() {
-    if (!is_sole()) return std::string(SharedText(std::move(*this)).text());
-    return std::move(*std::exchange(text_, nullptr));
+    const auto taken = std::exchange(text_, nullptr);
+    if (taken == nullptr) return {};
+    return taken.use_count() == 1 ? std::move(*taken) : *taken;
   }
 
   friend bool operator==(const SharedText& one, const SharedText& other) {
@@ -124,11 +123,8 @@ struct StoreAnswer {
   bool operator==(const StoreAnswer&) const = default;
 };
 
-inline StoreAnswer refuse(std::uint64_t request, Code code, std::string why) {
-  return {.id = request, .code = code, .message = std::move(why)};
-}
 inline StoreAnswer refuse(std::uint64_t request, const Status& why) {
-  return refuse(request, why.code(), why.message());
+  return {.id = request, .code = why.code(), .message = why.message()};
 }
 inline StoreAnswer answer_or_refuse(std::uint64_t request, Result<StoreAnswer> answer) {
   return answer.is_ok() ? std::move(answer).value() : refuse(request, answer.status());
