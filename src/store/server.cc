@@ -135,17 +135,16 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
   }
 
   StoreStatistics count() const {
-    return {.members = state_.sessions(),
-            .connections = sessions_.size(),
-            .keys = state_.keys().size(),
-            .key_bytes = state_.keys().bytes(),
-            .waits = state_.keys().waits(),
-            .watches = state_.keys().watches(),
-            .session_bytes = state_.charged(),
-            .unread_bytes = backlog_.bytes(),
-            .accepted = accepted_,
-            .refused = refused_,
-            .requests = requests_};
+    StoreStatistics now = counted_;
+    now.members = state_.sessions();
+    now.connections = sessions_.size();
+    now.keys = state_.keys().size();
+    now.key_bytes = state_.keys().bytes();
+    now.waits = state_.keys().waits();
+    now.watches = state_.keys().watches();
+    now.session_bytes = state_.charged();
+    now.unread_bytes = backlog_.bytes();
+    return now;
   }
 
   void add(SessionId id, std::unique_ptr<ByteChannel> stream) {
@@ -208,10 +207,10 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
 
   void accept(Fd socket) {
     const SessionId id = next_session_++;
-    ++accepted_;
+    ++counted_.accepted;
     if (auto replaced = admission_.accept(id, peer_address(socket.get()), Clock::now())) {
       warn_limited("there are too many connections that have not authenticated");
-      ++refused_;
+      ++counted_.refused;
       if (*replaced == id) return;
       end(*replaced,
           {Code::kUnavailable, "newer connections took its place before it authenticated"});
@@ -219,7 +218,7 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
     tune_connection(socket.get());
     auto stream = authentication_.open(std::move(socket));
     if (stream.is_ok()) return add(id, std::move(stream).value());
-    ++refused_;
+    ++counted_.refused;
     admission_.release(id);
   }
 
@@ -241,7 +240,7 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
   }
 
   void serve(SessionId from, StoreRequest request) override {
-    ++requests_;
+    ++counted_.requests;
     if (!headroom_.free_for(state_.memory_for(request))) throw std::bad_alloc();
     deliver(state_.apply(from, std::move(request), Clock::now()));
     headroom_.hold();
@@ -252,7 +251,7 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
     sessions_.erase(id);
     headroom_.free();
     try {
-      if (why.code() == Code::kAuth) ++refused_;
+      if (why.code() == Code::kAuth) ++counted_.refused;
       if (why.code() == Code::kAuth) warn_limited("a connection was refused: " + why.message());
       if (why.code() == Code::kOutOfMemory)
         warn_limited("a member's session was ended: " + why.message());
@@ -358,9 +357,7 @@ class RunningServer final : public StoreServer, public StoreSession::Owner {
   std::deque<StoreAnswers> outbox_;
   bool is_delivering_ = false;
   Clock::time_point next_warning_ = {};
-  std::uint64_t accepted_ = 0;
-  std::uint64_t refused_ = 0;
-  std::uint64_t requests_ = 0;
+  StoreStatistics counted_;  // what happened; count() adds what exists
   bool is_stopping_ = false;
 };
 
