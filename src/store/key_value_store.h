@@ -54,14 +54,14 @@ using StoreWatcher = std::function<void(const StoreChange&)>;
 // Keys and values, by key.
 using StoreListing = std::vector<std::pair<std::string, std::string>>;
 
-// Thread-safe. A key has 1 to kMaxKeyBytes bytes and a value at most kMaxValueBytes; anything else
-// is kInvalidArgument. Every call ends with kTimeout soon after its deadline.
 // Until when unwatch() waits for a call of the watcher.
 inline Deadline end_of_watcher(const Deadline& deadline) {
   constexpr Duration kPatience = std::chrono::seconds(5);
   return deadline.remaining() < kPatience ? Deadline::after(kPatience) : deadline;
 }
 
+// Thread-safe. A key has 1 to kMaxKeyBytes bytes and a value at most kMaxValueBytes; anything else
+// is kInvalidArgument. Every call ends with kTimeout soon after its deadline.
 class KeyValueStore : NotCopyable {
  public:
   virtual ~KeyValueStore() = default;

@@ -262,14 +262,10 @@ class ReconnectingClient final : public ReconnectingStore {
   // Called by the thread.
   void run() {
     for (;;) {
-      Session session;
-      {
-        MutexLock lock(mutex_);
-        if (is_ending_) return;
-        session = session_;
-      }
+      const auto session = await_session(0, Deadline::never());
+      if (!session.is_ok()) return;
       const Clock::time_point began = Clock::now();
-      const Status why = await_loss(session);
+      const Status why = await_loss(*session);
       if (why.is_ok()) return;
       // After a short session the pause stays, to avoid a busy loop.
       if (Clock::now() - began > options_.longest_pause) next_pause_ = Duration::zero();
