@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The registry of virtual addresses: a pool has the same addresses in every process. The members
-// agree in the store which ranges of the pool window belong to which pool, with one key for each
-// range (store/recipes/ranges.h).
+// agree in the store which ranges of the pool window belong to which pool (store/recipes/ranges.h).
 #pragma once
 
 #include <array>

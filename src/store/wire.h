@@ -28,8 +28,9 @@ inline constexpr std::size_t kMaxGreetingBytes = 4096;
 inline constexpr std::uint32_t kNoTimeout = 0xffffffff;
 // No request has this id.
 inline constexpr std::uint64_t kFarewellId = 0;
-// Changes with every change of the messages, of `Code` or of `StoreOperation`.
-inline constexpr std::uint32_t kStoreProtocolVersion = 5;
+// Changes with every change of the messages, of `Code`, of `StoreOperation` or of the recipes'
+// records.
+inline constexpr std::uint32_t kStoreProtocolVersion = 6;
 
 // The numbers are part of the protocol.
 enum class StoreOperation : std::uint8_t {

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recipe: named ranges of numbers that do not overlap, such as addresses of pools. Each range has
-// its own key, so that claims of different names rarely conflict.
+// Recipe: named ranges of numbers that do not overlap, such as addresses of pools.
 //
-//   PREFIX/range/0000300040000000   name, bytes, layout, state of the range that begins there
-//   PREFIX/user/NAME/17             the layout; for each member that uses the name, under its lease
+//   PREFIX/ranges         all ranges: base, bytes, name, layout and mark of each
+//   PREFIX/user/NAME/17   the layout; for each member that uses the name, under its lease
 //
-// A claim writes its range as tentative, under its lease, and then reads all ranges at one moment.
-// If two claims overlap or have the same name, at least one sees the other:
-//
-//   the other is confirmed    this one withdraws
-//   both are tentative        the one that begins lower waits, the other one withdraws
-//   there is no conflict      the range is confirmed, and stays
+// A claim reads the ranges and swaps them for those with its own. If another member was faster, it
+// tries again with what that one has written.
 //
 // A range stays while its name has users. Without users, it is dropped if the same name with
 // another layout, or another name, needs the space. It is marked first, then its users are listed
@@ -25,31 +20,18 @@ namespace memspan {
 
 // A value.
 struct NamedRange {
-  enum class State : std::uint8_t {
-    kTentative = 0,  // under the lease of the member that claims it
-    kConfirmed = 1,
-    kDropping = 2,  // under the lease of the member that drops it
-  };
-  friend constexpr State last_of(State) { return State::kDropping; }
-  State state = State::kTentative;
   std::uint64_t base = 0;
   std::uint64_t bytes = 0;
   std::string name = {};
   std::string layout = {};  // a sentence; the same for all users of the name
-  std::uint64_t mark = 0;   // 0: none; unique, so that a value never recurs
+  std::uint64_t mark = 0;   // 0: none; unique, so that a mark never recurs
 
-  // Without the base, which is in the key.
   static void fields(auto& codec, auto& self) {
-    codec(self.state, self.bytes, self.name, self.layout, self.mark);
-  }
-  std::string encode() const { return encode_record(*this); }
-  static Result<NamedRange> decode(std::uint64_t base, std::string_view text) {
-    auto range = decode_record<NamedRange>(text, "range");
-    if (range.is_ok()) range->base = base;
-    return range;
+    codec(self.base, self.bytes, self.name, self.layout, self.mark);
   }
   bool operator==(const NamedRange&) const = default;
 };
+using NamedRanges = std::vector<NamedRange>;
 
 // Allowed places of ranges: at `begin` plus a multiple of `step`, below `end`. A value.
 struct RangeBounds {
@@ -59,8 +41,8 @@ struct RangeBounds {
 };
 
 // The lowest place for `bytes` between the ranges (in any order), at or above `from`; 0: none.
-std::uint64_t find_gap(const std::vector<NamedRange>& ranges, std::uint64_t bytes,
-                       std::uint64_t from, const RangeBounds& bounds);
+std::uint64_t find_gap(const NamedRanges& ranges, std::uint64_t bytes, std::uint64_t from,
+                       const RangeBounds& bounds);
 
 // One member's view. Thread-safe. The store must outlive it.
 class RangeRegistry {
