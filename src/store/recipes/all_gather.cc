@@ -131,8 +131,7 @@ std::string created_alive_prefix(std::string_view name) {
 }
 
 Status is_gone(const EpochCaller& caller) {
-  return {Code::kPeerLost,
-          fmt::format("rank {} ({}) is gone: its lease ended", caller.rank, caller.member)};
+  return member_is_gone(caller.rank, caller.member);
 }
 
 // One caller's part in one epoch. One thread.
@@ -230,13 +229,9 @@ class EpochCall {
   }
 
   Result<EpochSlots> read_slots(const Deadline& deadline) {
-    MEMSPAN_TRY_ASSIGN(const StoreListing listing, store_.list(keys_.slots_prefix(), deadline),
+    MEMSPAN_TRY_ASSIGN(EpochSlots slots,
+                       list_records<EpochSlot>(store_, keys_.slots_prefix(), deadline),
                        "listing the members");
-    EpochSlots slots;
-    for (const auto& [key, value] : listing) {
-      MEMSPAN_TRY_ASSIGN(const int rank, rank_in_key(key, keys_.slots_prefix()), "a slot");
-      MEMSPAN_TRY_ASSIGN(slots[rank], decode_record<EpochSlot>(value), "a slot");
-    }
     if (is_first()) {
       slots[0] = mine_;
       return slots;
@@ -263,8 +258,7 @@ class EpochCall {
                            "joining the others");
         if (slot.is_waiting()) MEMSPAN_TRY(read_decision(deadline_), "joining the others");
         if (slot.is_waiting() && decision_.leaves_open(slot, size_))
-          return {Code::kUnavailable,
-                  fmt::format("rank {} is taken by {}{}", rank_, slot.caller.member, kRankTaken)};
+          return rank_is_taken(rank_, slot.caller.member);
       }
       const std::string wanted = encode_record(mine_);
       MEMSPAN_TRY_ASSIGN(
@@ -452,8 +446,7 @@ class EpochCall {
     if (change.key == keys_.slot(rank_)) {
       has_come_ = has_come_ || slot.caller.nonce == mine_.caller.nonce;
       if (change.event == StoreEvent::kSet || !has_come_) return Status::ok();
-      return {Code::kPeerLost,
-              fmt::format("rank {} ({}) is gone: it left", rank_, store_.member())};
+      return member_is_gone(rank_, store_.member(), true);
     }
     if (!is_first()) {
       std::swap(first_, slot);

@@ -40,6 +40,11 @@ Status Contribution::check(int rank, int size) const {
                       length, most_contributed(size), size)};
 }
 
+Status member_is_gone(int rank, std::string_view member, bool has_left) {
+  return {Code::kPeerLost, fmt::format("rank {} ({}) is gone: {}", rank, member,
+                                       has_left ? "it left" : "its lease ended")};
+}
+
 std::string describe_missing(int size, const std::vector<int>& missing) {
   constexpr std::size_t kNamed = 16;
   const std::size_t named = std::min(kNamed, missing.size());

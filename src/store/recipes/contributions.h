@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "core/environment.h"
 #include "core/random.h"
 #include "store/fields.h"
@@ -39,6 +41,19 @@ Result<std::optional<Record>> find_record(KeyValueStore& store, std::string_view
   return std::optional(std::move(record));
 }
 
+// The records of all keys that are the prefix and a rank.
+template <typename Record>
+Result<std::map<int, Record>> list_records(KeyValueStore& store, std::string_view prefix,
+                                           const Deadline& deadline) {
+  MEMSPAN_PASS_ASSIGN(const StoreListing listing, store.list(prefix, deadline));
+  std::map<int, Record> records;
+  for (const auto& [key, value] : listing) {
+    MEMSPAN_PASS_ASSIGN(const int rank, rank_in_key(key, prefix));
+    MEMSPAN_PASS_ASSIGN(records[rank], decode_record<Record>(value));
+  }
+  return records;
+}
+
 // A group, or an all-gather, has at most this many members.
 inline constexpr int kMostMembers = 65536;
 // kInvalidArgument names the allowed values.
@@ -59,6 +74,9 @@ struct Contribution {
   // kInvalidArgument if there were too many.
   Status check(int rank, int size) const;
 };
+
+// kPeerLost. Without `has_left`, the member's lease has ended.
+Status member_is_gone(int rank, std::string_view member, bool has_left = false);
 
 // The end of messages about missing ranks (core/status.h).
 extern const char kRanksMissing[];

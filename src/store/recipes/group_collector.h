@@ -22,30 +22,25 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
     const auto last = store_.get_now(keys_.outcome_key(), deadline);
     if (!last.is_ok() && last.code() != Code::kNotFound) return last.status();
     // A member's record is written when its key under its lease exists, and read before that key.
-    MEMSPAN_TRY_ASSIGN(const StoreListing members, store_.list(keys_.member_prefix(), deadline),
+    MEMSPAN_TRY_ASSIGN(auto members,
+                       list_records<GroupMember>(store_, keys_.member_prefix(), deadline),
                        "reading the members");
     MEMSPAN_TRY_ASSIGN(const StoreListing alive, store_.list(keys_.alive_prefix(), deadline),
                        "reading the members");
     std::set<int> ranks;
     for (const auto& [key, value] : alive) ranks.insert(keys_.rank_of_alive(key));
-    std::map<int, StoreChange> records;
-    for (const auto& [key, value] : members) {
-      MEMSPAN_TRY_ASSIGN(const int rank, rank_in_key(key, keys_.member_prefix()), "a member");
-      records[rank] = {.event = StoreEvent::kSet, .key = key, .value = value};
-    }
     // Those that may have left since their records were read.
     for (int rank = 0; rank < keys_.size; ++rank) {
-      if (ranks.contains(rank) || (!records.contains(rank) && !keys_.is_created())) continue;
-      if (auto now = store_.get_now(keys_.member_key(rank), deadline); now.is_ok())
-        records[rank] = {
-            .event = StoreEvent::kSet, .key = keys_.member_key(rank), .value = std::move(*now)};
+      if (ranks.contains(rank) || (!members.contains(rank) && !keys_.is_created())) continue;
+      auto now = find_record<GroupMember>(store_, keys_.member_key(rank), deadline);
+      if (now.is_ok() && *now) members[rank] = std::move(**now);
     }
     {
       MutexLock lock(mutex_);
       if (last.is_ok())
         if (const auto outcome = GroupOutcome::decode(*last); outcome.is_ok())
           next_ = std::max(next_, outcome->operation + (outcome->is_complete ? 1 : 0));
-      for (const auto& [rank, record] : records) take_member(record);
+      for (auto& [rank, member] : members) take_member(rank, std::move(member));
       for (int rank = 0; rank < keys_.size; ++rank)
         if (!ranks.contains(rank)) note_gone(rank);
       for (const StoreChange& change : std::exchange(early_, {})) note(change);
@@ -105,32 +100,29 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
   }
 
   void note(const StoreChange& change) MEMSPAN_REQUIRES(mutex_) {
-    if (change.key.starts_with(keys_.member_prefix()))
-      take_member(change);
-    else if (change.event == StoreEvent::kRemoved)
-      note_gone(keys_.rank_of_alive(change.key));
+    if (!change.key.starts_with(keys_.member_prefix())) {
+      if (change.event == StoreEvent::kRemoved) note_gone(keys_.rank_of_alive(change.key));
+    } else if (change.event == StoreEvent::kSet) {
+      const auto rank = rank_in_key(change.key, keys_.member_prefix());
+      auto member = decode_record<GroupMember>(change.value);
+      if (rank.is_ok() && member.is_ok()) take_member(*rank, std::move(*member));
+    }
   }
 
-  void take_member(const StoreChange& change) MEMSPAN_REQUIRES(mutex_) {
-    if (change.event == StoreEvent::kRemoved) return;
-    const auto rank = rank_in_key(change.key, keys_.member_prefix());
-    auto member = decode_record<GroupMember>(change.value);
-    if (!rank.is_ok() || !member.is_ok()) return;
-    for (auto& [operation, part] : std::exchange(member->parts, {}))
-      if (operation >= next_) operations_[operation].parts.emplace(*rank, std::move(part));
-    members_[*rank] = std::move(*member);
+  void take_member(int rank, GroupMember member) MEMSPAN_REQUIRES(mutex_) {
+    for (auto& [operation, part] : std::exchange(member.parts, {}))
+      if (operation >= next_) operations_[operation].parts.emplace(rank, std::move(part));
+    members_[rank] = std::move(member);
   }
 
   // A member that never came is not gone.
   void note_gone(int rank) MEMSPAN_REQUIRES(mutex_) {
-    const auto found = members_.find(rank);
-    if (rank < 0 || (found == members_.end() && !keys_.is_created())) return;
-    const bool has_record = found != members_.end();
-    gone_.emplace(
-        rank, fmt::format("rank {} ({}) is gone: {}", rank,
-                          has_record ? found->second.name
-                                     : keys_.founders.members[static_cast<std::size_t>(rank)].name,
-                          has_record && found->second.has_left ? "it left" : "its lease ended"));
+    if (rank < 0) return;
+    if (const auto found = members_.find(rank); found != members_.end())
+      gone_.emplace(rank, member_is_gone(rank, found->second.name, found->second.has_left));
+    else if (keys_.is_created())
+      gone_.emplace(
+          rank, member_is_gone(rank, keys_.founders.members[static_cast<std::size_t>(rank)].name));
   }
 
   GroupOutcome gather(std::uint64_t operation, Parts& parts) const {
@@ -158,7 +150,7 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
       for (const auto& [rank, why] : gone_) {
         if (state.parts.contains(rank)) continue;
         state.failed_with = state.parts.size();
-        due_.push_back({.operation = operation, .status = Status(Code::kPeerLost, why)});
+        due_.push_back({.operation = operation, .status = why});
         break;
       }
     }
@@ -191,7 +183,7 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
   bool has_started_ MEMSPAN_GUARDED_BY(mutex_) = false;
   std::vector<StoreChange> early_ MEMSPAN_GUARDED_BY(mutex_);  // they came before it had started
   std::map<int, GroupMember> members_ MEMSPAN_GUARDED_BY(mutex_);  // without their parts
-  std::map<int, std::string> gone_ MEMSPAN_GUARDED_BY(mutex_);     // why
+  std::map<int, Status> gone_ MEMSPAN_GUARDED_BY(mutex_);          // why
   struct Operation {
     Parts parts;
     std::size_t failed_with = 0;  // parts when its failure was written

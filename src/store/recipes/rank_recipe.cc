@@ -19,6 +19,7 @@ constexpr Duration kLongestLease = std::chrono::seconds(6);
 
 // The content of a rank's key. A value.
 struct Taken {
+  static constexpr std::string_view kWhat = "rank";
   std::uint32_t size = 0;  // 0: the member does not know it
   std::uint64_t generation = 0;
   std::uint64_t lease = 0;
@@ -43,12 +44,10 @@ std::string prefix_of(std::string_view scope) {
 // `mine` is the size that this member says. The scope has another one if any member says that.
 Result<Scope> read_scope(KeyValueStore& store, std::string_view scope, std::uint32_t mine,
                          const Deadline& deadline) {
-  const std::string prefix = prefix_of(scope);
-  MEMSPAN_TRY_ASSIGN(const StoreListing listing, store.list(prefix, deadline), "listing the ranks");
+  MEMSPAN_TRY_ASSIGN(auto ranks, list_records<Taken>(store, prefix_of(scope), deadline),
+                     "listing the ranks");
   Scope seen{.size = mine};
-  for (const auto& [key, value] : listing) {
-    MEMSPAN_TRY_ASSIGN(const int rank, rank_in_key(key, prefix), "listing the ranks");
-    MEMSPAN_TRY_ASSIGN(Taken taken, decode_record<Taken>(value, "rank"), "listing the ranks");
+  for (auto& [rank, taken] : ranks) {
     if (taken.size != 0 && seen.size == mine) seen.size = taken.size;
     if (taken.lease == store.lease()) seen.own.push_back(rank);
     seen.holders[rank] = std::move(taken.member);
@@ -84,6 +83,10 @@ Result<StoreRank> take_by_verbs(KeyValueStore& store, std::string_view scope, in
 
 }  // namespace
 
+Status rank_is_taken(int rank, std::string_view holder) {
+  return {Code::kUnavailable, fmt::format("rank {} is taken by {}{}", rank, holder, kRankTaken)};
+}
+
 Status check_most_ranks(int rank, std::int64_t size) {
   if (size >= 0 && size <= kMostRanks && rank >= -1 && rank < static_cast<int>(kMostRanks))
     return Status::ok();
@@ -111,8 +114,7 @@ Result<int> choose_rank(const RankHolders& holders, int asked, std::uint32_t siz
   if (asked < 0)
     for (rank = 0; holders.contains(rank);) ++rank;
   if (const auto holder = holders.find(rank); holder != holders.end())
-    return Status(Code::kUnavailable,
-                  fmt::format("rank {} is taken by {}{}", rank, holder->second, kRankTaken));
+    return rank_is_taken(rank, holder->second);
   const int most = static_cast<int>(size == 0 ? kMostRanks : size);
   if (rank < most) return rank;
   if (asked < 0) return Status(Code::kUnavailable, fmt::format("all {} ranks are taken", most));

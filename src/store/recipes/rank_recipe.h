@@ -25,6 +25,8 @@ struct StoreRank {
 
 // The end of messages about a rank that another member has (core/status.h).
 extern const char kRankTaken[];
+// kUnavailable.
+Status rank_is_taken(int rank, std::string_view holder);
 
 inline constexpr std::uint32_t kMostRanks = 65536;
 using RankHolders = std::map<int, std::string>;  // the taken ranks, and their members' names

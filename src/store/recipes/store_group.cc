@@ -19,8 +19,8 @@ Status another_size(int mine, std::string_view others) {
       fmt::format("this member says that the group has {} members, others said {}", mine, others)};
 }
 
-Status taken_by(int rank, std::string_view member) {
-  return {Code::kUnavailable, fmt::format("rank {} is taken by {}{}", rank, member, kRankTaken)};
+Status this_member_left(int rank) {
+  return {Code::kPeerLost, fmt::format("this member, rank {}, is gone: it left", rank)};
 }
 
 }  // namespace
@@ -81,8 +81,7 @@ Result<std::vector<std::string>> StoreGroup::run(std::uint64_t operation, std::s
     if (looks % kLooksPerCheck != kLooksPerCheck - 1) continue;
     const Status place =
         store_.get_now(keys_.alive_key(rank_), Deadline::after(kLookEvery)).status();
-    if (place.code() == Code::kNotFound)
-      return Status(Code::kPeerLost, fmt::format("this member, rank {}, is gone: it left", rank_));
+    if (place.code() == Code::kNotFound) return this_member_left(rank_);
     if (!place.is_ok() && place.code() != Code::kTimeout) return place;
   }
 }
@@ -110,23 +109,20 @@ Status StoreGroup::look_around(std::uint64_t operation, const Look& look) {
 }
 
 Status StoreGroup::give_up(std::uint64_t operation) {
-  std::vector<int> missing;
-  const auto members = store_.list(keys_.member_prefix(), Deadline::after(kFarewell));
+  const auto members =
+      list_records<GroupMember>(store_, keys_.member_prefix(), Deadline::after(kFarewell));
   if (!members.is_ok()) return end_of_wait("not all members of the group came");
-  std::map<int, bool> has_come;
-  for (const auto& [key, value] : *members) {
-    const auto rank = rank_in_key(key, keys_.member_prefix());
-    const auto member = decode_record<GroupMember>(value);
-    if (rank.is_ok() && member.is_ok()) has_come[*rank] = member->parts.contains(operation);
+  std::vector<int> missing;
+  for (int rank = 0; rank < keys_.size; ++rank) {
+    const auto member = members->find(rank);
+    if (member == members->end() || !member->second.parts.contains(operation))
+      missing.push_back(rank);
   }
-  for (int rank = 0; rank < keys_.size; ++rank)
-    if (!has_come[rank]) missing.push_back(rank);
   return end_of_wait(describe_missing(keys_.size, missing));
 }
 
 Status StoreGroup::enter(const Deadline& deadline) {
-  if (has_left_)
-    return {Code::kPeerLost, fmt::format("this member, rank {}, is gone: it left", rank_)};
+  if (has_left_) return this_member_left(rank_);
   if (changes_) return Status::ok();
   MEMSPAN_TRY(read_founders(deadline), "entering the group");
   has_collector_ = false;
@@ -153,7 +149,7 @@ Status StoreGroup::read_founders(const Deadline& deadline) {
 Status StoreGroup::take_place(const Deadline& deadline) {
   if (keys_.is_created()) {
     const auto& founder = keys_.founders.members[static_cast<std::size_t>(rank_)];
-    if (founder.lease != mine_.lease) return taken_by(rank_, founder.name);
+    if (founder.lease != mine_.lease) return rank_is_taken(rank_, founder.name);
   } else {
     const std::string size = std::to_string(keys_.size);
     MEMSPAN_TRY_ASSIGN(const std::string others,
@@ -166,7 +162,7 @@ Status StoreGroup::take_place(const Deadline& deadline) {
         "taking the place");
     MEMSPAN_TRY_ASSIGN(const GroupMember other, decode_record<GroupMember>(holder),
                        "taking the place");
-    if (other.lease != mine_.lease) return taken_by(rank_, other.name);
+    if (other.lease != mine_.lease) return rank_is_taken(rank_, other.name);
   }
   MEMSPAN_PASS_ASSIGN(auto before,
                       find_record<GroupMember>(store_, keys_.member_key(rank_), deadline));
@@ -177,10 +173,9 @@ Status StoreGroup::take_place(const Deadline& deadline) {
   }
   if (!keys_.is_created())
     static_cast<void>(store_.remove(keys_.alive_key(rank_), Deadline::after(kFarewell)));
+  const Status gone = member_is_gone(rank_, before->name, before->has_left);
   return {Code::kPeerLost,
-          fmt::format("rank {} ({}) is gone: {}; a process that takes its place uses a group of "
-                      "another name",
-                      rank_, before->name, before->has_left ? "it left" : "its lease ended")};
+          gone.message() + "; a process that takes its place uses a group of another name"};
 }
 
 // Tries to become the collector.
