@@ -60,7 +60,7 @@ struct EpochSlot {
 };
 using EpochSlots = std::map<int, EpochSlot>;  // by rank
 
-// Outcome of the last epoch. Each one is unique. A value.
+// Outcome of the last epoch. Each one is unique; the first one has the serial number 1. A value.
 struct EpochDecision {
   static constexpr std::string_view kWhat = "decision of an all-gather";
 
@@ -135,12 +135,11 @@ Status is_gone(const EpochCaller& caller) {
 }
 
 // One caller's part in one epoch. One thread.
-class EpochCall {
+class EpochCall : NotCopyable {
  public:
   EpochCall(KeyValueStore& store, EpochKind kind, std::string_view name, int rank, int size,
-            const Deadline& deadline, std::string_view alive = {})
+            const Deadline& deadline)
       : store_(store),
-        alive_(alive),
         kind_(kind),
         name_(name),
         keys_(EpochKeys::of(kind, name)),
@@ -162,17 +161,15 @@ class EpochCall {
     }
   }
 
-  EpochCall(const EpochCall&) = delete;
-  EpochCall& operator=(const EpochCall&) = delete;
-
   // `nonce` is unique to this call. Returns the decision that includes it.
-  Result<EpochDecision> run(std::uint64_t nonce, std::string_view mine) {
+  Result<EpochDecision> run(std::uint64_t nonce, std::string_view mine,
+                            std::string_view alive = {}) {
     mine_ = {.state = EpochSlot::State::kWaiting,
              .caller = {.rank = rank_,
                         .nonce = nonce,
                         .lease = store_.lease(),
                         .member = store_.member(),
-                        .alive = alive_},
+                        .alive = std::string(alive)},
              .size = size_,
              .part = Contribution(mine, size_)};
     MEMSPAN_TRY(changes_.watch(is_first() ? keys_.prefix : keys_.first_prefix(), deadline_),
@@ -212,19 +209,8 @@ class EpochCall {
   }
 
   Status read_decision(const Deadline& deadline) {
-    auto text = store_.get_now(keys_.decision(), deadline);
-    if (!text.is_ok() && text.code() != Code::kNotFound) return text.status();
-    return take_decision(text.is_ok() ? std::move(*text) : "").annotate("reading the decision");
-  }
-
-  // An empty text means that there is no decision yet.
-  Status take_decision(std::string text) {
-    decision_text_ = std::move(text);
-    if (decision_text_.empty()) {
-      decision_ = {};
-      return Status::ok();
-    }
-    MEMSPAN_PASS_ASSIGN(decision_, decode_record<EpochDecision>(decision_text_));
+    MEMSPAN_PASS_ASSIGN(auto found, find_record<EpochDecision>(store_, keys_.decision(), deadline));
+    decision_ = found ? std::move(*found) : EpochDecision();
     return Status::ok();
   }
 
@@ -415,15 +401,18 @@ class EpochCall {
   // Writes the decision. False: reads the one that another caller has written instead.
   Result<bool> swap(EpochDecision next, const Deadline& deadline) {
     for (const EpochCaller& caller : next.decided) next.consumed.insert(caller.nonce);
+    const std::string before = decision_.serial == 0 ? "" : encode_record(decision_);
     const std::string wanted = encode_record(next);
     // It ends with rank 0, whose death the others notice.
     const KeyLife life = is_first() ? KeyLife::kLease : KeyLife::kPermanent;
-    MEMSPAN_TRY_ASSIGN(
-        std::string now,
-        store_.compare_and_swap(keys_.decision(), decision_text_, wanted, deadline, life),
-        "writing");
-    MEMSPAN_TRY(take_decision(std::move(now)), "writing");
-    return decision_text_ == wanted;
+    MEMSPAN_TRY_ASSIGN(const std::string now,
+                       store_.compare_and_swap(keys_.decision(), before, wanted, deadline, life),
+                       "writing");
+    decision_ = {};
+    if (!now.empty()) {
+      MEMSPAN_TRY_ASSIGN(decision_, decode_record<EpochDecision>(now), "writing");
+    }
+    return now == wanted;
   }
 
   // kPeerLost: this caller cannot take part any more.
@@ -436,7 +425,6 @@ class EpochCall {
       const bool is_mine = decision.concerns(mine_.caller.nonce);
       if (is_first() && !is_mine) return Status::ok();  // it knows those, and later ones
       decision_ = std::move(decision);
-      decision_text_ = change.value;
       return is_mine ? Status::ok() : check_last_callers();
     }
     EpochSlot slot;
@@ -508,7 +496,7 @@ class EpochCall {
     if (!still_counts) left.part = {};
     MEMSPAN_TRY(change_slot(std::move(left), deadline), "giving up");
     MEMSPAN_TRY(read_decision(deadline), "giving up");
-    if (is_first() && decision_text_.empty())
+    if (is_first() && decision_.serial == 0)
       MEMSPAN_TRY(swap(decision_.next({}), deadline).status(), "giving up");
     // Others may have given up at the same moment.
     if (still_counts) MEMSPAN_TRY(complete(deadline).status(), "giving up");
@@ -520,7 +508,7 @@ class EpochCall {
       if (decision_.consumed.contains(mine_.caller.nonce)) return find_decision(why, deadline);
       if (is_first()) return why;
       if (announced == Code::kNotFound) {
-        const bool has_ended = decision_text_.empty() && first_.is_waiting() &&
+        const bool has_ended = decision_.serial == 0 && first_.is_waiting() &&
                                store_.get_now(keys_.slot(0), deadline).code() == Code::kNotFound;
         return has_ended ? find_decision(why, deadline) : why;
       }
@@ -548,7 +536,6 @@ class EpochCall {
   }
 
   KeyValueStore& store_;
-  const std::string alive_;
   const EpochKind kind_;
   const std::string name_;
   const EpochKeys keys_;
@@ -559,7 +546,6 @@ class EpochCall {
   ChangeQueue changes_;
   EpochSlot mine_;
   EpochDecision decision_ = {};
-  std::string decision_text_ = {};   // as in the store
   bool has_begun_ = false;           // it has the slot, or may have it
   bool has_come_ = false;            // the change that filled the slot was among the changes
   EpochSlot first_ = {};             // of rank 0, as the others saw it last
@@ -576,8 +562,8 @@ Result<std::vector<std::string>> allgather(KeyValueStore& store, std::string_vie
   MEMSPAN_TRY(Contribution(mine, size).check(rank, size), "all-gather");
   // Any number of single callers may use one name at the same time.
   if (size == 1) return std::vector<std::string>{std::string(mine)};
-  EpochCall call(store, EpochKind::kAllgather, name, rank, size, deadline, alive);
-  MEMSPAN_TRY_ASSIGN(auto decision, call.run(new_nonce(), mine),
+  EpochCall call(store, EpochKind::kAllgather, name, rank, size, deadline);
+  MEMSPAN_TRY_ASSIGN(auto decision, call.run(new_nonce(), mine, alive),
                      fmt::format("all-gather \"{}\"", name));
   return std::move(decision.parts);
 }
