@@ -86,7 +86,7 @@ class SpaceMemory {
     if (memory_ == nullptr) return Status::ok();
     std::vector<Fd> descriptors(1);
     MEMSPAN_TRY_ASSIGN(descriptors[0], memory_->duplicate(), "handing out the memory of the space");
-    return space_.member_->broker().publish(space_.group_name_, std::move(descriptors));
+    return space_.member_->broker().publish(space_.created_.name, std::move(descriptors));
   }
   // Maps the parts of this host, and commits the own part. Call it after all have prepared.
   Status take(const Deadline& deadline) {
@@ -108,7 +108,7 @@ class SpaceMemory {
   }
   Result<std::unique_ptr<DeviceMemory>> fetch(std::size_t rank, const Deadline& deadline) {
     MEMSPAN_PASS_ASSIGN(auto answer, space_.member_->broker().fetch_and_wait(
-                                         broker_addresses_[rank], space_.group_name_, deadline));
+                                         broker_addresses_[rank], space_.created_.name, deadline));
     if (answer.descriptors.size() != 1)
       return Status(Code::kInternal, "the memory of the space was not handed over");
     MEMSPAN_TRY_ASSIGN(auto memory, options().device->adopt(std::move(answer.descriptors[0])),
@@ -169,7 +169,7 @@ class SpaceMemory {
 class Space::Waiting {
  public:
   Waiting(Space& space, std::string name, const Deadline& deadline)
-      : space_(space), name_(std::move(name)), is_of_all_(name_ == space.group_name_) {
+      : space_(space), name_(std::move(name)), is_of_all_(name_ == space.created_.name) {
     MutexLock lock(space_.mutex_);
     const auto obstacle = [this]() MEMSPAN_REQUIRES(space_.mutex_) -> const char* {
       if (is_of_all_ && space_.is_in_collective_)
@@ -211,20 +211,18 @@ class Space::Waiting {
   bool is_in_ = false;
 };
 
-Space::Space(std::shared_ptr<Member> member, SpaceOptions options, CreatedGroup group)
+Space::Space(std::shared_ptr<Member> member, SpaceOptions options, CreatedGroup created)
     : member_(std::move(member)),
       options_(std::move(options)),
-      group_name_(std::move(group.name)),
-      alive_key_(std::move(group.alive)),
-      numbers_(member_, group_name_ + "/number/"),
-      exit_(member_, group_name_ + "/exit"),
-      group_(member_->store(), group_name_, static_cast<int>(options_.rank),
-             static_cast<int>(options_.ranks)) {}
+      created_(std::move(created)),
+      numbers_(member_, created_.name + "/number/"),
+      exit_(member_, created_.name + "/exit"),
+      group_(member_->store(), created_, static_cast<int>(options_.rank)) {}
 
 Space::~Space() {
   close();
   member_->tell_end([this](const Deadline& until) { return group_.stop(until); });
-  member_->broker().retract(group_name_);
+  member_->broker().retract(created_.name);
 }
 
 std::byte* Space::base() const {
@@ -241,11 +239,13 @@ Result<std::unique_ptr<Space>> Space::create(std::shared_ptr<Member> member, Spa
   MEMSPAN_PASS_ASSIGN(auto created,
                       create_group(member->store(), options.name, static_cast<int>(options.rank),
                                    static_cast<int>(options.ranks), encode_record(mine), deadline));
-  std::unique_ptr<Space> space(new Space(std::move(member), std::move(options), created));
-  MEMSPAN_PASS(space->read_parts(created.contributions));
+  const std::vector<std::string> parts = std::exchange(created.contributions, {});
+  std::unique_ptr<Space> space(
+      new Space(std::move(member), std::move(options), std::move(created)));
+  MEMSPAN_PASS(space->read_parts(parts));
   MEMSPAN_PASS(space->agree(space->memory_->prepare(deadline), deadline));
   MEMSPAN_PASS(space->agree(space->memory_->take(deadline), deadline));
-  space->member_->broker().retract(space->group_name_);  // all have it
+  space->member_->broker().retract(space->created_.name);  // all have it
   return space;
 }
 
@@ -279,7 +279,7 @@ Status Space::agree(const Status& mine, const Deadline& deadline) {
 }
 
 Result<std::vector<std::string>> Space::all_gather(std::string_view mine, Deadline deadline) {
-  const Waiting waiting(*this, group_name_, deadline);
+  const Waiting waiting(*this, created_.name, deadline);
   if (!waiting.status().is_ok()) return waiting.status();
   return group_.allgather(mine, deadline);
 }
@@ -287,11 +287,11 @@ Result<std::vector<std::string>> Space::all_gather(std::string_view mine, Deadli
 Result<std::vector<std::string>> Space::all_gather_some(std::string_view key, std::uint32_t rank,
                                                         std::uint32_t size, std::string_view mine,
                                                         Deadline deadline) {
-  const std::string name = fmt::format("{}/sub/{}", group_name_, key);
+  const std::string name = fmt::format("{}/sub/{}", created_.name, key);
   const Waiting waiting(*this, name, deadline);
   if (!waiting.status().is_ok()) return waiting.status();
   auto all = allgather(member_->store(), name, static_cast<int>(rank), static_cast<int>(size), mine,
-                       deadline, alive_key_);
+                       deadline, created_.alive_key(created_.members[options_.rank].nonce));
   forget_oldest_name(deadline);
   return all;
 }
@@ -317,7 +317,7 @@ void Space::forget_oldest_name(const Deadline& deadline) {
 void Space::close() {
   constexpr Duration kAgain = std::chrono::milliseconds(20);
   const Deadline deadline = Deadline::after(kSpaceEndPatience);
-  std::set<std::string> names{group_name_};
+  std::set<std::string> names{created_.name};
   while (true) {
     {
       MutexLock lock(mutex_);
@@ -332,10 +332,10 @@ void Space::close() {
       Status first;
       for (const std::string& name : names) {
         // Not by group_, which may be in use.
-        Status left = name == group_name_ ? StoreGroup(store, name, static_cast<int>(options_.rank),
-                                                       static_cast<int>(options_.ranks))
-                                                .leave(until)
-                                          : leave_allgather(store, name, until);
+        Status left =
+            name == created_.name
+                ? StoreGroup(store, created_, static_cast<int>(options_.rank)).leave(until)
+                : leave_allgather(store, name, until);
         if (first.is_ok()) first = std::move(left);
       }
       return first;

@@ -212,16 +212,15 @@ class Space {
  private:
   friend class SpaceMemory;  // a part of it
   class Waiting;
-  Space(std::shared_ptr<Member> member, SpaceOptions options, CreatedGroup group);
+  Space(std::shared_ptr<Member> member, SpaceOptions options, CreatedGroup created);
   Status read_parts(const std::vector<std::string>& parts);
   Status agree(const Status& mine, const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
   void forget_oldest_name(const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_);
 
   const std::shared_ptr<Member> member_;  // shared with what else this process has at the store
   const SpaceOptions options_;
-  const std::string group_name_;  // no other space has it
-  const std::string alive_key_;   // in the store, as long as this member is in the group
-  std::vector<bool> is_near_;     // by rank: on this host
+  const CreatedGroup created_;  // without contributions
+  std::vector<bool> is_near_;   // by rank: on this host
   std::unique_ptr<SpaceMemory> memory_;
   SharedNumbers numbers_;
   ExitNotice exit_;

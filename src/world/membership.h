@@ -15,6 +15,7 @@
 #include "node/descriptor_broker.h"
 #include "node/process_watch.h"
 #include "store/connect.h"
+#include "store/recipes/store_group.h"
 #include "store/server.h"
 #include "store/store_address.h"
 #include "world/carrier_choice.h"
@@ -60,7 +61,7 @@ struct Membership {
   std::optional<Endpoint> store_endpoint;  // of a rendezvous, or of oshrun's job on several hosts
   std::string how;                         // how it came to be, for users
   std::string job;                         // of a rendezvous
-  std::string group;                       // of the job's members at the store; of a rendezvous
+  CreatedGroup group;                      // of the job's members at the store; of a rendezvous
   bool is_store_elsewhere = false;         // of a rendezvous
   std::shared_ptr<StoreServer> server;     // rank 0 of a rendezvous only; shared with the unique id
   std::unique_ptr<KeyValueStore> store;    // of a rendezvous

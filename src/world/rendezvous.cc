@@ -93,12 +93,12 @@ Status wait_for_store_to_close(Membership& member, const Deadline& deadline) {
 
 Status wait_to_leave(Membership& member, const Deadline& deadline) {
   KeyValueStore& store = *member.store;
-  StoreGroup last(store, member.group + "/leave", member.rank, member.size);
+  StoreGroup last(store, member.group.name + "/leave", member.rank, member.size);
   MEMSPAN_PASS(last.barrier(deadline));
   if (!member.is_store_elsewhere)
     return wait_for_store_to_close(member, deadline).annotate("waiting for the store to close");
   // The last member to leave removes what the group wrote.
-  return StoreGroup(store, member.group, member.rank, member.size).leave(deadline);
+  return StoreGroup(store, member.group, member.rank).leave(deadline);
 }
 
 StoreAccess access_to(const Rendezvous& rendezvous) {
@@ -181,11 +181,10 @@ Result<Membership> join_rendezvous(const Rendezvous& rendezvous, Duration limit)
   MEMSPAN_PASS(store.set(here_prefix(joined.job) + rank, rank, deadline, KeyLife::kLease));
   joined.store_endpoint = rendezvous.store.first();
   // The keys of a group may outlive a job that was killed, so each job's group is a new one.
-  MEMSPAN_PASS_ASSIGN(auto created, create_group(store, joined.job + "/join", joined.rank,
+  MEMSPAN_PASS_ASSIGN(joined.group, create_group(store, joined.job + "/join", joined.rank,
                                                  joined.size, {}, deadline));
-  joined.group = std::move(created.name);
   // Owner: the function, which ends before the store does.
-  const auto group = std::make_shared<StoreGroup>(store, joined.group, joined.rank, joined.size);
+  const auto group = std::make_shared<StoreGroup>(store, joined.group, joined.rank);
   const Exchange exchange = [group, deadline](const std::string& mine) {
     return group->allgather(mine, deadline);
   };

@@ -13,7 +13,6 @@
 
 #include "store/recipes/change_queue.h"
 #include "store/recipes/rank_recipe.h"
-#include "store/recipes/store_group.h"
 
 namespace memspan {
 namespace {
@@ -119,15 +118,6 @@ struct EpochKeys {
 std::int64_t now_ms() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
-}
-
-// The group that the callers of a creation make: its name, and the prefix of the members' keys.
-std::string created_group_name(std::string_view name, const EpochDecision& decision) {
-  return fmt::format("{}#{:016x}", name, decision.decided.front().nonce);
-}
-
-std::string created_alive_prefix(std::string_view name) {
-  return fmt::format("{}/alive/", name);
 }
 
 Status is_gone(const EpochCaller& caller) {
@@ -360,20 +350,10 @@ class EpochCall : NotCopyable {
       } else if (kind_ == EpochKind::kAllgather) {
         next.last = next.decided;
         next.lost = {};
-      } else {
-        MEMSPAN_PASS(write_founders(next));
       }
       MEMSPAN_TRY_ASSIGN(const bool is_written, swap(std::move(next), deadline), "completing");
       if (is_written) return true;
     }
-  }
-
-  Status write_founders(const EpochDecision& decision) {
-    GroupFounders founders{.alive_prefix = created_alive_prefix(name_), .members = {}};
-    for (const EpochCaller& caller : decision.decided)
-      founders.members.push_back({caller.nonce, caller.lease, caller.member});
-    const GroupKeys keys{.group = created_group_name(name_, decision)};
-    return store_.set(keys.founders_key(), encode_record(founders), deadline_);
   }
 
   // A caller that waited here, or one of the last epoch if rank 0 was also in it: kPeerLost.
@@ -593,10 +573,10 @@ Status leave_allgather(KeyValueStore& store, std::string_view name, Deadline dea
 Result<CreatedGroup> create_group(KeyValueStore& store, std::string_view name, int rank, int size,
                                   std::string_view mine, Deadline deadline) {
   MEMSPAN_TRY(check_place(rank, size), "creating a group");
+  CreatedGroup created{.alive_prefix = fmt::format("{}/alive/", name)};
   const std::uint64_t nonce = new_nonce();
   // Set before others rely on this member, so that they notice its end from the first moment.
-  const GroupFounders founders{.alive_prefix = created_alive_prefix(name), .members = {}};
-  const std::string alive = founders.alive_key(nonce);
+  const std::string alive = created.alive_key(nonce);
   MEMSPAN_TRY(store.set(alive, store.member(), deadline, KeyLife::kLease), "creating a group");
   EpochCall call(store, EpochKind::kCreateGroup, name, rank, size, deadline);
   auto decision = call.run(nonce, mine);
@@ -604,9 +584,11 @@ Result<CreatedGroup> create_group(KeyValueStore& store, std::string_view name, i
     static_cast<void>(store.remove(alive, Deadline::after(kWithdrawal)));
     return decision.status().annotate(fmt::format("creating the group \"{}\"", name));
   }
-  return CreatedGroup{.name = created_group_name(name, *decision),
-                      .alive = alive,
-                      .contributions = std::move(decision->parts)};
+  for (const EpochCaller& caller : decision->decided)
+    created.members.push_back({caller.nonce, caller.lease, caller.member});
+  created.name = fmt::format("{}#{:016x}", name, created.members.front().nonce);
+  created.contributions = std::move(decision->parts);
+  return created;
 }
 
 }  // namespace memspan

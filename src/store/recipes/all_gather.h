@@ -16,7 +16,7 @@
 // slot, and has not taken part.
 #pragma once
 
-#include "store/key_value_store.h"
+#include "store/recipes/store_group.h"
 
 namespace memspan {
 
@@ -34,13 +34,6 @@ Result<std::vector<std::string>> allgather(KeyValueStore& store, std::string_vie
 // kPeerLost. So do later callers that have met this one, unless the key `alive` that it passed to
 // allgather() still exists: then it has only forgotten the name.
 Status leave_allgather(KeyValueStore& store, std::string_view name, Deadline deadline);
-
-// A group that its members have just made. A value.
-struct CreatedGroup {
-  std::string name;                        // unique in the store
-  std::string alive;                       // this member's own key, as long as it is a member
-  std::vector<std::string> contributions;  // by rank
-};
 
 // An all-gather, all or nothing: a caller that times out has not taken part, and a departed one
 // fails it for all. The callers are the members of a new group (store_group.h) from that moment.

@@ -122,7 +122,7 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
       gone_.emplace(rank, member_is_gone(rank, found->second.name, found->second.has_left));
     else if (keys_.is_created())
       gone_.emplace(
-          rank, member_is_gone(rank, keys_.founders.members[static_cast<std::size_t>(rank)].name));
+          rank, member_is_gone(rank, keys_.created.members[static_cast<std::size_t>(rank)].name));
   }
 
   GroupOutcome gather(std::uint64_t operation, Parts& parts) const {

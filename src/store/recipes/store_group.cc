@@ -13,12 +13,6 @@ constexpr int kLooksPerCheck = 5;
 // For what a member that gives up, or ends, still has to do.
 constexpr Duration kFarewell = std::chrono::seconds(2);
 
-Status another_size(int mine, std::string_view others) {
-  return {
-      Code::kInvalidArgument,
-      fmt::format("this member says that the group has {} members, others said {}", mine, others)};
-}
-
 Status this_member_left(int rank) {
   return {Code::kPeerLost, fmt::format("this member, rank {}, is gone: it left", rank)};
 }
@@ -31,6 +25,13 @@ StoreGroup::StoreGroup(KeyValueStore& store, std::string name, int rank, int siz
       keys_{.group = std::move(name), .size = size},
       mine_{.lease = store.lease(), .name = store.member()} {
   MEMSPAN_CHECK(size > 0 && rank >= 0 && rank < size);
+}
+
+StoreGroup::StoreGroup(KeyValueStore& store, const CreatedGroup& created, int rank)
+    : StoreGroup(store, created.name, rank, static_cast<int>(created.members.size())) {
+  keys_.created = created;
+  for (int each = 0; const auto& member : created.members)
+    keys_.ranks[created.alive_key(member.nonce)] = each++;
 }
 
 StoreGroup::~StoreGroup() {
@@ -124,7 +125,6 @@ Status StoreGroup::give_up(std::uint64_t operation) {
 Status StoreGroup::enter(const Deadline& deadline) {
   if (has_left_) return this_member_left(rank_);
   if (changes_) return Status::ok();
-  MEMSPAN_TRY(read_founders(deadline), "entering the group");
   has_collector_ = false;
   Status entered = changes_.emplace(store_).watch(keys_.wait_prefix(), deadline);
   if (entered.is_ok()) entered = take_place(deadline);
@@ -132,29 +132,18 @@ Status StoreGroup::enter(const Deadline& deadline) {
   return entered.annotate("entering the group");
 }
 
-// A group that has only a name has none.
-Status StoreGroup::read_founders(const Deadline& deadline) {
-  MEMSPAN_PASS_ASSIGN(auto found,
-                      find_record<GroupFounders>(store_, keys_.founders_key(), deadline));
-  if (!found) return Status::ok();
-  keys_.founders = std::move(*found);
-  const auto& members = keys_.founders.members;
-  if (members.size() != static_cast<std::size_t>(keys_.size))
-    return another_size(keys_.size, std::to_string(members.size()));
-  for (int rank = 0; const auto& member : members)
-    keys_.ranks[keys_.founders.alive_key(member.nonce)] = rank++;
-  return Status::ok();
-}
-
 Status StoreGroup::take_place(const Deadline& deadline) {
   if (keys_.is_created()) {
-    const auto& founder = keys_.founders.members[static_cast<std::size_t>(rank_)];
-    if (founder.lease != mine_.lease) return rank_is_taken(rank_, founder.name);
+    const auto& member = keys_.created.members[static_cast<std::size_t>(rank_)];
+    if (member.lease != mine_.lease) return rank_is_taken(rank_, member.name);
   } else {
     const std::string size = std::to_string(keys_.size);
     MEMSPAN_TRY_ASSIGN(const std::string others,
                        store_.compare_and_swap(keys_.size_key(), "", size, deadline), "the size");
-    if (others != size) return another_size(keys_.size, others);
+    if (others != size)
+      return {Code::kInvalidArgument,
+              fmt::format("this member says that the group has {} members, others said {}", size,
+                          others)};
     const std::string self = encode_record(GroupMember{.lease = mine_.lease, .name = mine_.name});
     MEMSPAN_TRY_ASSIGN(
         const std::string holder,
@@ -204,7 +193,6 @@ Status StoreGroup::stop_collecting(const Deadline& deadline) {
 Status StoreGroup::leave(Deadline deadline) {
   Status outside(Code::kNotFound, "this member is not in the group");
   if (has_left_) return outside;
-  if (!changes_) MEMSPAN_TRY(read_founders(deadline), "leaving the group");
   MEMSPAN_PASS_ASSIGN(auto found,
                       find_record<GroupMember>(store_, keys_.member_key(rank_), deadline));
   if (found) mine_ = std::move(*found);

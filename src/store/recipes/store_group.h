@@ -11,8 +11,9 @@
 //   GROUP/wait/collector  under the lease of the member that collects
 //   GROUP/wait/outcome    of the last operation that is over: all members' bytes, or a failure
 //   GROUP/size
-//   GROUP/members         of a group that create_group() has made: names its members' own keys
-//                         under their leases, which exist before the group does
+//
+// The members of a group that create_group() has made have their keys under their leases before
+// the group exists, under NAME/alive/.
 //
 // One member, the first to come, collects: it watches the members and writes the outcomes, which
 // all others watch. So an operation costs each member one request, whatever the store is. If the
@@ -78,24 +79,21 @@ struct GroupOutcome {
   }
 };
 
-// The members of a created group, by rank. A value.
-struct GroupFounders {
-  static constexpr std::string_view kWhat = "group";
+// A group that its members have just made (create_group()). A value.
+struct CreatedGroup {
   struct Member {
     std::uint64_t nonce = 0;
     std::uint64_t lease = 0;
     std::string name;
-    static void fields(auto& codec, auto& self) { codec(self.nonce, self.lease, self.name); }
   };
-  std::string alive_prefix;
-  std::vector<Member> members;
+  std::string name = {};  // unique in the store
+  std::string alive_prefix = {};
+  std::vector<Member> members = {};             // by rank
+  std::vector<std::string> contributions = {};  // by rank
 
+  // A member's own key, as long as it is a member.
   std::string alive_key(std::uint64_t nonce) const {
     return fmt::format("{}{:016x}", alive_prefix, nonce);
-  }
-  static void fields(auto& codec, auto& self) {
-    codec(self.alive_prefix);
-    codec.rest(self.members);
   }
 };
 
@@ -103,20 +101,19 @@ struct GroupFounders {
 struct GroupKeys {
   std::string group;
   int size = 0;
-  GroupFounders founders = {};            // without members: the group has only a name
-  std::map<std::string, int> ranks = {};  // of the founders, by their keys under alive_prefix
+  CreatedGroup created = {};              // without members: the group has only a name
+  std::map<std::string, int> ranks = {};  // of its members, by their own keys
 
-  bool is_created() const { return !founders.members.empty(); }
-  std::string founders_key() const { return group + "/members"; }
+  bool is_created() const { return !created.members.empty(); }
   std::string size_key() const { return group + "/size"; }
   std::string member_prefix() const { return group + "/member/"; }
   std::string member_key(int rank) const { return rank_key(member_prefix(), rank); }
   std::string alive_prefix() const {
-    return is_created() ? founders.alive_prefix : group + "/alive/";
+    return is_created() ? created.alive_prefix : group + "/alive/";
   }
   std::string alive_key(int rank) const {
     if (!is_created()) return rank_key(alive_prefix(), rank);
-    return founders.alive_key(founders.members[static_cast<std::size_t>(rank)].nonce);
+    return created.alive_key(created.members[static_cast<std::size_t>(rank)].nonce);
   }
   // -1 for a key of another group.
   int rank_of_alive(std::string_view key) const {
@@ -139,9 +136,10 @@ class StoreGroup : NotCopyable {
   // collects, and with none in others. A failure ends the wait; kPeerLost ends that of all members.
   using Look = std::function<Status(const std::vector<int>& missing)>;
 
-  // All members pass the same `name`: that of a created group, or a new one. A name is new again
-  // when all members of its group have left. 0 <= rank < size.
+  // All members pass the same new `name`. A name is new again when all members of its group have
+  // left. 0 <= rank < size.
   StoreGroup(KeyValueStore& store, std::string name, int rank, int size);
+  StoreGroup(KeyValueStore& store, const CreatedGroup& created, int rank);
   ~StoreGroup();
 
   // kTimeout names the missing ranks, kPeerLost the first departed one, kUnavailable the holder of
@@ -162,7 +160,6 @@ class StoreGroup : NotCopyable {
                                        const Deadline& deadline, const Look& look);
   void take_changes(std::uint64_t operation, const Deadline& deadline);
   Status enter(const Deadline& deadline);
-  Status read_founders(const Deadline& deadline);
   Status take_place(const Deadline& deadline);
   Status collect(const Deadline& deadline);
   Status stop_collecting(const Deadline& deadline);

@@ -565,7 +565,7 @@ void expect_cheap_start(StoreUnderTest& store, int size) {
       const std::string name = "start of " + std::to_string(size);
       const auto created = create_group(member, name, rank, size, "", soon());
       ASSERT_TRUE(created.is_ok()) << created.status().to_string();
-      StoreGroup group(member, created->name, rank, size);
+      StoreGroup group(member, *created, rank);
       for (int round = 0; round < 2; ++round)
         EXPECT_TRUE(group.allgather(std::to_string(rank), soon()).is_ok());
     });
@@ -591,7 +591,7 @@ TEST_P(CreateGroupTest, AllGetOneNameThatIsNeverUsedAgain) {
       ASSERT_TRUE(created.is_ok()) << created.status().to_string();
       EXPECT_EQ(created->contributions, (Texts{"0", "1", "2"}));
       name[rank] = created->name;
-      StoreGroup group(store, created->name, rank, kMembers);
+      StoreGroup group(store, *created, rank);
       EXPECT_EQ(*group.allgather(std::to_string(rank), soon()), (Texts{"0", "1", "2"}));
     }
   });
@@ -665,7 +665,7 @@ TEST_P(CreateGroupTest, AMemberThatGoesAtOnceIsNoticed) {
   auto created = create_group(*anna, "space", 0, 2, "", soon());
   other.join();
   ASSERT_TRUE(created.is_ok()) << created.status().to_string();
-  const Status status = StoreGroup(*anna, created->name, 0, 2).barrier(soon());
+  const Status status = StoreGroup(*anna, *created, 0).barrier(soon());
   EXPECT_EQ(status.code(), Code::kPeerLost);
   EXPECT_THAT(status.message(), HasSubstr("rank 1 (ben) is gone"));
 }
@@ -674,7 +674,7 @@ TEST_P(CreateGroupTest, ACreatedGroupIsLeftAsAnyOther) {
   run_members(2, [](KeyValueStore& store, int rank) {
     auto created = create_group(store, "space", rank, 2, "", soon());
     ASSERT_TRUE(created.is_ok());
-    StoreGroup group(store, created->name, rank, 2);
+    StoreGroup group(store, *created, rank);
     if (rank == 1) {
       EXPECT_TRUE(group.leave(soon()).is_ok());
     } else {
