@@ -3,6 +3,7 @@
 // watchers, so also while its member waits for nothing.
 #pragma once
 
+#include <algorithm>
 #include <set>
 
 #include "store/recipes/store_group.h"
@@ -38,7 +39,7 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
     {
       MutexLock lock(mutex_);
       if (last.is_ok())
-        if (const auto outcome = GroupOutcome::decode(*last); outcome.is_ok())
+        if (const auto outcome = decode_record<GroupOutcome>(*last); outcome.is_ok())
           next_ = std::max(next_, outcome->operation + (outcome->is_complete ? 1 : 0));
       for (auto& [rank, member] : members) take_member(rank, std::move(member));
       for (int rank = 0; rank < keys_.size; ++rank)
@@ -131,7 +132,11 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
       if (outcome.status.is_ok()) outcome.status = part.check(rank, keys_.size);
       outcome.parts.push_back(std::move(part.bytes));
     }
-    if (!outcome.status.is_ok()) outcome.parts.clear();
+    auto& all = outcome.parts;
+    if (!outcome.status.is_ok())
+      all.clear();
+    else if (std::equal(all.begin() + 1, all.end(), all.begin()))
+      all.resize(1);
     return outcome;
   }
 
@@ -165,7 +170,7 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
         MutexLock lock(mutex_);
         if (is_writing_ || due_.empty()) return;
         is_writing_ = true;
-        outcome = std::move(due_.front()).encode();
+        outcome = encode_record(due_.front());
         due_.pop_front();
       }
       // A collector that has lost the store is replaced.

@@ -69,7 +69,11 @@ Result<std::vector<std::string>> StoreGroup::run(std::uint64_t operation, std::s
       if (outcome.is_complete)
         mine_.parts.erase(mine_.parts.begin(), mine_.parts.upper_bound(operation));
       if (!outcome.status.is_ok()) return outcome.status;
-      return std::move(outcome.parts);
+      const auto size = static_cast<std::size_t>(keys_.size);
+      auto& parts = outcome.parts;
+      if (parts.size() == 1 && parts.front().size() <= most_contributed(keys_.size))
+        parts.resize(size, std::string(parts.front()));
+      return std::move(parts);
     }
     if (deadline.has_passed() || is_interrupted()) return give_up(operation);
     if (!has_collector_) {
@@ -96,7 +100,7 @@ void StoreGroup::take_changes(std::uint64_t operation, const Deadline& deadline)
     const bool is_set = change->event == StoreEvent::kSet;
     if (change->key == keys_.collector_key()) has_collector_ = is_set;
     if (change->key != keys_.outcome_key() || !is_set) continue;
-    auto outcome = GroupOutcome::decode(change->value);
+    auto outcome = decode_record<GroupOutcome>(change->value);
     if (outcome.is_ok() && outcome->operation >= operation)
       outcomes_.emplace(outcome->operation, std::move(*outcome));  // the first one counts
   }

@@ -22,7 +22,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <map>
 
 #include "store/fields.h"
@@ -51,31 +50,13 @@ struct GroupOutcome {
   std::uint64_t operation = 0;
   bool is_complete = false;  // all have contributed
   Status status = {};
-  // If not 0, `parts` has one of so many equal ones: those of a barrier are written once.
-  std::uint32_t equal = 0;
-  std::vector<std::string> parts = {};  // by rank, if the status is kOk
+  // By rank, if the status is kOk; one if all are equal, as those of a barrier.
+  std::vector<std::string> parts = {};
 
   static constexpr std::string_view kWhat = "outcome";
   static void fields(auto& codec, auto& self) {
-    codec(self.operation, self.is_complete, self.status, self.equal);
+    codec(self.operation, self.is_complete, self.status);
     codec.rest(self.parts);
-  }
-  std::string encode() && {
-    if (equal == 0 && !parts.empty() && std::equal(parts.begin() + 1, parts.end(), parts.begin())) {
-      equal = static_cast<std::uint32_t>(parts.size());
-      parts.resize(1);
-    }
-    return encode_record(*this);
-  }
-  static Result<GroupOutcome> decode(std::string_view text) {
-    MEMSPAN_PASS_ASSIGN(auto read, decode_record<GroupOutcome>(text));
-    const std::size_t equal = std::exchange(read.equal, 0);
-    if (equal == 0) return read;
-    if (equal > kMostMembers || read.parts.size() != 1 ||
-        equal * read.parts.front().size() > kMaxValueBytes)
-      return Status(Code::kInternal, "a malformed outcome in the store");
-    read.parts.resize(equal, std::string(read.parts.front()));
-    return read;
   }
 };
 
