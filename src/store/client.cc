@@ -16,6 +16,7 @@
 
 #include "core/interrupt.h"
 #include "core/thread.h"
+#include "store/fields.h"
 #include "store/watch_calls.h"
 
 namespace memspan {
@@ -194,15 +195,13 @@ class StoreConnection final : public StoreClient {
   const std::string& member() const override { return member_; }
   RankService* rank_service() override { return this; }
 
-  Result<StoreRank> take_rank(std::string_view scope, int rank, int size,
-                              Deadline deadline) override {
-    MEMSPAN_PASS_ASSIGN(auto taken,
-                        value_of({.operation = StoreOperation::kTakeRank,
-                                  .key = std::string(scope),
-                                  .rank = rank,
-                                  .size = static_cast<std::uint32_t>(std::max(size, 0))},
-                                 deadline));
-    return decode_record<StoreRank>(taken, "rank");
+  Result<int> take_rank(std::string_view scope, int rank, int size, Deadline deadline) override {
+    MEMSPAN_PASS_ASSIGN(auto answer, call({.operation = StoreOperation::kTakeRank,
+                                           .key = std::string(scope),
+                                           .rank = rank,
+                                           .size = static_cast<std::uint32_t>(std::max(size, 0))},
+                                          deadline));
+    return static_cast<int>(answer.number);
   }
 
   Status give_rank(std::string_view scope, Deadline deadline) override {

@@ -39,8 +39,7 @@ class StoreRanks {
     scope.taken[rank] = member;
     held_[from].insert({name, rank});
     charges_.add(from, rank_bytes(name));
-    const StoreRank taken{.rank = rank, .size = size, .generation = ++generation_};
-    return StoreAnswer{.id = request.id, .value = encode_record(taken), .number = rank};
+    return StoreAnswer{.id = request.id, .number = rank};
   }
 
   // Frees the session's ranks in the scope; kNotFound if it has none.
@@ -81,7 +80,6 @@ class StoreRanks {
   const std::map<std::string, std::uint32_t> sizes_;
   std::map<std::string, Scope> scopes_;
   std::map<SessionId, std::set<std::pair<std::string, int>>> held_;
-  std::uint64_t generation_ = 0;
 };
 
 }  // namespace memspan

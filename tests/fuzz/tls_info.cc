@@ -7,7 +7,7 @@
 
 #include "net/endpoint.h"
 #include "net/security.h"
-#include "store/ranks.h"
+#include "store/fields.h"
 #include "store/wire.h"
 
 namespace memspan {
@@ -34,8 +34,6 @@ void read_endpoint(std::string_view text) {
 }
 
 void read_values(std::string_view bytes) {
-  if (const auto rank = decode_record<StoreRank>(bytes, "rank"); rank.is_ok())
-    MEMSPAN_CHECK(encode_record(*rank) == bytes);
   if (const auto texts = decode_record<std::vector<std::string>>(bytes, "listing"); texts.is_ok())
     MEMSPAN_CHECK(encode_record(*texts) == bytes);
   for (char c : quoted_key(bytes)) MEMSPAN_CHECK(c >= ' ' && c <= '~');

@@ -79,15 +79,15 @@ class RankBinding {
   Result<RankMembership> claim(std::shared_ptr<Member> member, int rank, std::uint32_t ranks,
                                const RankLimits& limits, Deadline deadline) const {
     auto number = std::make_unique<std::uint32_t>();  // before the rank is taken: it may throw
-    MEMSPAN_PASS_ASSIGN(const auto taken, take_freed_rank(member->store(), name_, rank,
-                                                          static_cast<int>(ranks), deadline));
+    MEMSPAN_PASS_ASSIGN(const int taken, take_freed_rank(member->store(), name_, rank,
+                                                         static_cast<int>(ranks), deadline));
     // Said, for the end of a connection may be noticed later than the next one asks for a rank.
     const auto give_up = [member, scope = name_](const std::uint32_t* claimed) {
       member->tell_end(
           [&](const Deadline& until) { return give_rank(member->store(), scope, until); });
       delete claimed;
     };
-    *number = static_cast<std::uint32_t>(taken.rank);
+    *number = static_cast<std::uint32_t>(taken);
     std::shared_ptr<const std::uint32_t> claim(number.release(), give_up);
     return RankMembership{
         .member = std::move(member), .claim = std::move(claim), .ranks = ranks, .limits = limits};

@@ -21,12 +21,12 @@ constexpr Duration kLongestLease = std::chrono::seconds(6);
 struct Taken {
   static constexpr std::string_view kWhat = "rank";
   std::uint32_t size = 0;  // 0: the member does not know it
-  std::uint64_t generation = 0;
+  std::uint64_t nonce = 0;
   std::uint64_t lease = 0;
   std::string member = {};
 
   static void fields(auto& codec, auto& self) {
-    codec(self.size, self.generation, self.lease, self.member);
+    codec(self.size, self.nonce, self.lease, self.member);
   }
 };
 
@@ -55,10 +55,9 @@ Result<Scope> read_scope(KeyValueStore& store, std::string_view scope, std::uint
   return seen;
 }
 
-Result<StoreRank> take_by_verbs(KeyValueStore& store, std::string_view scope, int asked,
-                                std::uint32_t said, const Deadline& deadline) {
-  Taken mine{
-      .size = said, .generation = new_nonce(), .lease = store.lease(), .member = store.member()};
+Result<int> take_by_verbs(KeyValueStore& store, std::string_view scope, int asked,
+                          std::uint32_t said, const Deadline& deadline) {
+  Taken mine{.size = said, .nonce = new_nonce(), .lease = store.lease(), .member = store.member()};
   while (!deadline.has_passed()) {
     MEMSPAN_TRY_ASSIGN(const Scope others, read_scope(store, scope, said, deadline),
                        "taking a rank");
@@ -74,7 +73,7 @@ Result<StoreRank> take_by_verbs(KeyValueStore& store, std::string_view scope, in
     MEMSPAN_TRY_ASSIGN(Scope all, read_scope(store, scope, mine.size, deadline), "taking a rank");
     all.holders.erase(rank);
     auto size = agree_on_size(all.holders, all.size, mine.size);
-    if (size.is_ok()) return StoreRank{.rank = rank, .size = *size, .generation = mine.generation};
+    if (size.is_ok()) return rank;
     static_cast<void>(store.remove(key, deadline));
     return size.status();
   }
@@ -122,16 +121,16 @@ Result<int> choose_rank(const RankHolders& holders, int asked, std::uint32_t siz
                 fmt::format("the rank is {}, allowed are 0 to {}", rank, most - 1));
 }
 
-Result<StoreRank> take_rank(KeyValueStore& store, std::string_view scope, int rank, int size,
-                            Deadline deadline) {
+Result<int> take_rank(KeyValueStore& store, std::string_view scope, int rank, int size,
+                      Deadline deadline) {
   if (RankService* service = store.rank_service())
     return service->take_rank(scope, rank, size, deadline);
   MEMSPAN_PASS(check_most_ranks(rank, size));
   return take_by_verbs(store, scope, rank, static_cast<std::uint32_t>(size), deadline);
 }
 
-Result<StoreRank> take_freed_rank(KeyValueStore& store, std::string_view scope, int rank, int size,
-                                  Deadline deadline) {
+Result<int> take_freed_rank(KeyValueStore& store, std::string_view scope, int rank, int size,
+                            Deadline deadline) {
   if (store.rank_service() != nullptr) return take_rank(store, scope, rank, size, deadline);
   ChangeQueue changes(store);
   MEMSPAN_TRY(changes.watch(prefix_of(scope), deadline), "taking a rank");

@@ -2,26 +2,15 @@
 // Recipe: ranks by arrival. Within a scope, every member has one number: the lowest free one, or
 // the one it asks for. It keeps the number until it returns that or its lease ends.
 //
-//   SCOPE/rank/00000 = size, generation, lease, member      under the lease
+//   SCOPE/rank/00000 = size, nonce, lease, member      under the lease
 //   SCOPE/rank/00003 = ...
 #pragma once
 
 #include <map>
 
-#include "store/fields.h"
 #include "store/key_value_store.h"
 
 namespace memspan {
-
-// A rank that a member has taken. A value.
-struct StoreRank {
-  int rank = 0;
-  std::uint32_t size = 0;        // 0: not known yet
-  std::uint64_t generation = 0;  // unique among all ranks that the store ever assigned
-
-  static void fields(auto& codec, auto& self) { codec(self.rank, self.size, self.generation); }
-  bool operator==(const StoreRank&) const = default;
-};
 
 // The end of messages about a rank that another member has (core/status.h).
 extern const char kRankTaken[];
@@ -48,8 +37,7 @@ Result<int> choose_rank(const RankHolders& holders, int asked, std::uint32_t siz
 // rank at the same moment compete: 256 of them take 0.05 s, and 0.3 s by the verbs (Xeon, 2 cores).
 class RankService {
  public:
-  virtual Result<StoreRank> take_rank(std::string_view scope, int rank, int size,
-                                      Deadline deadline) = 0;
+  virtual Result<int> take_rank(std::string_view scope, int rank, int size, Deadline deadline) = 0;
   virtual Status give_rank(std::string_view scope, Deadline deadline) = 0;
 
  protected:
@@ -60,13 +48,13 @@ class RankService {
 // for as long as a rank is taken. kInvalidArgument names both values if the sizes differ or the
 // rank is beyond the size. kUnavailable names the holder of the rank, or reports that all are
 // taken.
-Result<StoreRank> take_rank(KeyValueStore& store, std::string_view scope, int rank, int size,
-                            Deadline deadline);
+Result<int> take_rank(KeyValueStore& store, std::string_view scope, int rank, int size,
+                      Deadline deadline);
 // take_rank() for a process that may replace one that has just died, which only the built-in server
 // notices at once. On another store it waits as long as a lease may hold, if no rank is free or the
 // one asked for is taken.
-Result<StoreRank> take_freed_rank(KeyValueStore& store, std::string_view scope, int rank, int size,
-                                  Deadline deadline);
+Result<int> take_freed_rank(KeyValueStore& store, std::string_view scope, int rank, int size,
+                            Deadline deadline);
 // kNotFound when this member has none in the scope.
 Status give_rank(KeyValueStore& store, std::string_view scope, Deadline deadline);
 

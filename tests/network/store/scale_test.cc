@@ -46,8 +46,8 @@ TEST(StoreScaleTest, AThousandMembersJoinAndMeetWithinTenSeconds) {
       ASSERT_TRUE(client.is_ok()) << client.status().to_string();
       auto taken = (*client)->take_rank("job", -1, kMembers, soon());
       ASSERT_TRUE(taken.is_ok()) << taken.status().to_string();
-      ranks[static_cast<std::size_t>(i)] = taken->rank;
-      StoreGroup group(**client, "all", taken->rank, kMembers);
+      ranks[static_cast<std::size_t>(i)] = *taken;
+      StoreGroup group(**client, "all", *taken, kMembers);
       ASSERT_TRUE(group.barrier(soon()).is_ok());
     });
   for (auto& member : members) member.join();

@@ -46,7 +46,7 @@ void use_every_operation(StoreClient& client) {
   EXPECT_TRUE(client.set("p/a", "1", soon()).is_ok());
   EXPECT_TRUE(client.set("p/b", "2", soon(), KeyLife::kLease).is_ok());
   EXPECT_EQ(*client.list("p/", soon()), (StoreListing{{"p/a", "1"}, {"p/b", "2"}}));
-  EXPECT_EQ(client.take_rank("ranks", -1, 0, soon())->rank, 0);
+  EXPECT_EQ(*client.take_rank("ranks", -1, 0, soon()), 0);
   EXPECT_TRUE(client.give_rank("ranks", soon()).is_ok());
   EXPECT_EQ(client.give_rank("ranks", soon()).code(), Code::kNotFound);
 }

@@ -146,7 +146,7 @@ TEST_F(TlsTest, AMemberTakesTheRankThatItsCertificateNamesAndNoOther) {
     EXPECT_TRUE(contains(other.status().message(), "rank 3")) << other.status().to_string();
     const auto own = (*client)->take_rank(scope, -1, 4, soon());
     ASSERT_TRUE(own.is_ok()) << own.status().to_string();
-    EXPECT_EQ(own->rank, 3);
+    EXPECT_EQ(*own, 3);
   }
 }
 

@@ -22,15 +22,11 @@ class StoreRanksTest : public testing::Test {
                                             .size = size}));
   }
   // For takings that succeed.
-  StoreRank taken(SessionId from, int rank = -1, std::uint32_t size = 0) {
+  std::int64_t taken(SessionId from, int rank = -1, std::uint32_t size = 0) {
     const StoreAnswer answer = take(from, rank, size);
     EXPECT_EQ(answer.id, 5U);
     EXPECT_EQ(answer.code, Code::kOk) << answer.message;
-    auto decoded = decode_record<StoreRank>(answer.value, "rank");
-    EXPECT_TRUE(decoded.is_ok());
-    if (!decoded.is_ok()) return {};
-    EXPECT_EQ(decoded->rank, answer.number);
-    return *decoded;
+    return answer.number;
   }
 
   StoreCharges charges_{StoreQuota{}.memory_share()};
@@ -43,26 +39,26 @@ TEST_F(StoreRanksTest, AHostsWordOnTheSizeHoldsWhoeverComesFirst) {
   EXPECT_THAT(wrong.message, AllOf(HasSubstr("5"), HasSubstr("3")));
   const StoreAnswer right = take(2, 2, 3, "of three");
   EXPECT_EQ(right.code, Code::kOk) << right.message;
-  EXPECT_EQ(decode_record<StoreRank>(right.value, "rank")->size, 3U);
+  EXPECT_EQ(right.number, 2);
 }
 
 TEST_F(StoreRanksTest, NumbersByArrivalWithoutAGap) {
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(taken(static_cast<SessionId>(10 + i)).rank, i);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(taken(static_cast<SessionId>(10 + i)), i);
 }
 
 TEST_F(StoreRanksTest, GivesTheLowestThatBecameFree) {
   for (SessionId id : {1, 2, 3, 4}) taken(id);
   ranks_.disconnect(3);
   ranks_.disconnect(2);
-  EXPECT_EQ(taken(5).rank, 1);
-  EXPECT_EQ(taken(6).rank, 2);
-  EXPECT_EQ(taken(7).rank, 4);
+  EXPECT_EQ(taken(5), 1);
+  EXPECT_EQ(taken(6), 2);
+  EXPECT_EQ(taken(7), 4);
 }
 
 TEST_F(StoreRanksTest, GivesTheRankThatIsWanted) {
-  EXPECT_EQ(taken(1, 1).rank, 1);
-  EXPECT_EQ(taken(2).rank, 0);
-  EXPECT_EQ(taken(3).rank, 2);
+  EXPECT_EQ(taken(1, 1), 1);
+  EXPECT_EQ(taken(2), 0);
+  EXPECT_EQ(taken(3), 2);
 }
 
 TEST_F(StoreRanksTest, ADuplicateIsRefusedAndNamesWhoHasIt) {
@@ -72,13 +68,13 @@ TEST_F(StoreRanksTest, ADuplicateIsRefusedAndNamesWhoHasIt) {
   EXPECT_EQ(answer.message, "rank 0 is taken by session 1 [memspan-explain rank-taken]");
   ranks_.disconnect(2);
   ranks_.disconnect(1);
-  EXPECT_EQ(taken(2, 0).rank, 0);
+  EXPECT_EQ(taken(2, 0), 0);
 }
 
 TEST_F(StoreRanksTest, TakesTheSizeFromTheFirstWhoKnowsIt) {
-  EXPECT_EQ(taken(1).size, 0U);
-  EXPECT_EQ(taken(2, -1, 3).size, 3U);
-  EXPECT_EQ(taken(3).size, 3U);
+  taken(1);
+  taken(2, -1, 3);
+  taken(3);
   const StoreAnswer full = take(4);
   EXPECT_EQ(full.code, Code::kUnavailable);
   EXPECT_EQ(full.message, "all 3 ranks are taken");
@@ -104,7 +100,7 @@ TEST_F(StoreRanksTest, ARankBeyondTheSizeIsRefusedAndNamesBoth) {
 TEST_F(StoreRanksTest, ARefusedTakingTellsNoSize) {
   taken(1, 5);
   EXPECT_EQ(take(2, 7, 7).code, Code::kInvalidArgument);
-  EXPECT_EQ(taken(3, -1, 8).size, 8U);
+  EXPECT_EQ(taken(3, -1, 8), 0);
 }
 
 TEST_F(StoreRanksTest, ASizeBelowARankThatIsTakenIsRefusedAndNamesBoth) {
@@ -112,14 +108,14 @@ TEST_F(StoreRanksTest, ASizeBelowARankThatIsTakenIsRefusedAndNamesBoth) {
   const StoreAnswer answer = take(2, -1, 5);
   EXPECT_EQ(answer.code, Code::kInvalidArgument);
   EXPECT_THAT(answer.message, AllOf(HasSubstr("5 ranks"), HasSubstr("rank 5")));
-  EXPECT_EQ(taken(2, -1, 6).size, 6U);
+  EXPECT_EQ(taken(2, -1, 6), 0);
 }
 
 TEST_F(StoreRanksTest, AScopeIsForgottenWhenNobodyIsLeft) {
   taken(1, -1, 1);
   EXPECT_EQ(take(2, -1, 2).code, Code::kInvalidArgument);
   ranks_.disconnect(1);
-  EXPECT_EQ(taken(2, -1, 2).size, 2U);
+  EXPECT_EQ(taken(2, -1, 2), 0);
 }
 
 TEST_F(StoreRanksTest, ScopesAreIndependent) {
@@ -136,33 +132,15 @@ TEST_F(StoreRanksTest, ARankThatIsGivenUpIsFree) {
         6, ranks_.give(from, {.id = 6, .operation = StoreOperation::kGiveRank, .key = scope}));
   };
   EXPECT_EQ(give(1, "job").code, Code::kNotFound);
-  EXPECT_EQ(taken(1, 0, 2).rank, 0);
-  EXPECT_EQ(taken(2, 1, 2).rank, 1);
+  EXPECT_EQ(taken(1, 0, 2), 0);
+  EXPECT_EQ(taken(2, 1, 2), 1);
   EXPECT_EQ(give(1, "another").code, Code::kNotFound);
   EXPECT_EQ(give(1, "job"), StoreAnswer{.id = 6});
   EXPECT_EQ(give(1, "job").code, Code::kNotFound);
-  EXPECT_EQ(taken(3).rank, 0);
+  EXPECT_EQ(taken(3), 0);
   give(2, "job");
   give(3, "job");
-  EXPECT_EQ(taken(1, 6, 7).rank, 6);  // nobody was left, so the size is free, too
-}
-
-TEST_F(StoreRanksTest, NoGenerationComesTwice) {
-  const std::uint64_t first = taken(1, 0).generation;
-  ranks_.disconnect(1);
-  EXPECT_GT(taken(2, 0).generation, first);
-}
-
-TEST(StoreRankTest, ComesBackAsItWas) {
-  const StoreRank rank{.rank = 7, .size = 9, .generation = std::uint64_t{1} << 40};
-  EXPECT_EQ(*decode_record<StoreRank>(encode_record(rank), "rank"), rank);
-}
-
-TEST(StoreRankTest, RefusesAnyOtherLength) {
-  const std::string bytes = encode_record(StoreRank{});
-  for (std::size_t length = 0; length < bytes.size(); ++length)
-    EXPECT_EQ(decode_record<StoreRank>(bytes.substr(0, length), "rank").code(), Code::kInternal);
-  EXPECT_EQ(decode_record<StoreRank>(bytes + "x", "rank").code(), Code::kInternal);
+  EXPECT_EQ(taken(1, 6, 7), 6);  // nobody was left, so the size is free, too
 }
 
 TEST_F(StoreRanksTest, OneSessionHoldsSoManyAndNoMore) {
