@@ -167,7 +167,9 @@ class EpochCall : NotCopyable {
     // It is removed if this member leaves.
     if (!is_first()) MEMSPAN_TRY(changes_.watch(keys_.slot(rank_), deadline_), "watching the slot");
     // Before the slot is filled: decisions about it and departures are among the changes.
-    MEMSPAN_TRY_ASSIGN(std::string before, read_own_slot(), "joining the others");
+    MEMSPAN_TRY_ASSIGN(auto before, find_record<EpochSlot>(store_, keys_.slot(rank_), deadline_),
+                       "joining the others");
+    if (before && before->caller.lease == mine_.caller.lease) mine_.met = before->met;
     if (is_first()) {
       MEMSPAN_TRY_ASSIGN(slots_, read_slots(deadline_), "joining the others");
     } else {
@@ -217,32 +219,24 @@ class EpochCall : NotCopyable {
     return slots;
   }
 
-  Result<std::string> read_own_slot() {
-    auto text = store_.get_now(keys_.slot(rank_), deadline_);
-    if (text.code() == Code::kNotFound) return std::string();
-    if (!text.is_ok()) return text.status();
-    MEMSPAN_TRY_ASSIGN(const EpochSlot slot, decode_record<EpochSlot>(*text), "reading the slot");
-    if (slot.caller.lease == mine_.caller.lease) mine_.met = slot.met;
-    return text;
-  }
-
   // Tries until this caller has the slot. It may take that of a finished epoch.
-  Status fill_slot(std::string before) {
+  Status fill_slot(std::optional<EpochSlot> before) {
     for (;;) {
-      if (!before.empty()) {
-        MEMSPAN_TRY_ASSIGN(const EpochSlot slot, decode_record<EpochSlot>(before),
-                           "joining the others");
-        if (slot.is_waiting()) MEMSPAN_TRY(read_decision(deadline_), "joining the others");
-        if (slot.is_waiting() && decision_.leaves_open(slot, size_))
-          return rank_is_taken(rank_, slot.caller.member);
+      if (before && before->is_waiting()) {
+        MEMSPAN_TRY(read_decision(deadline_), "joining the others");
+        if (decision_.leaves_open(*before, size_))
+          return rank_is_taken(rank_, before->caller.member);
       }
       const std::string wanted = encode_record(mine_);
       MEMSPAN_TRY_ASSIGN(
           const std::string now,
-          store_.compare_and_swap(keys_.slot(rank_), before, wanted, deadline_, KeyLife::kLease),
+          store_.compare_and_swap(keys_.slot(rank_), before ? encode_record(*before) : "", wanted,
+                                  deadline_, KeyLife::kLease),
           "joining the others");
       if (now == wanted) return Status::ok();
-      before = now;
+      before.reset();
+      if (now.empty()) continue;
+      MEMSPAN_TRY_ASSIGN(before, decode_record<EpochSlot>(now), "joining the others");
     }
   }
 
