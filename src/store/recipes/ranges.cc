@@ -20,13 +20,13 @@ std::uint64_t round_up(std::uint64_t value, std::uint64_t step) {
   return (value + step - 1) / step * step;
 }
 
-std::string user_prefix(const std::string& prefix, const std::string& name) {
-  return fmt::format("{}/user/{}/", prefix, name);
+// The prefix of the keys of a name's users.
+std::string users_prefix(const RangeRegistry& registry, const std::string& name) {
+  return fmt::format("{}/user/{}/", registry.prefix, name);
 }
 
-std::string user_key(const KeyValueStore& store, const std::string& prefix,
-                     const std::string& name) {
-  return user_prefix(prefix, name) + std::to_string(store.lease());
+std::string user_key(const RangeRegistry& registry, const std::string& name) {
+  return users_prefix(registry, name) + std::to_string(registry.store.lease());
 }
 
 // An empty text means that there are no ranges yet.
@@ -37,15 +37,14 @@ Result<NamedRanges> read_ranges(std::string_view text) {
 
 // One call of claim(): repeats attempts until this member has the name's range.
 struct Claim {
-  KeyValueStore& store;
-  const std::string& prefix;
-  const RangeBounds& bounds;
+  const RangeRegistry& registry;
   NamedRange mine;
   const RangeRegistry::Take& take;
   const Deadline& deadline;
 
   Result<std::uint64_t> run() {
-    const std::string key = prefix + "/ranges";
+    KeyValueStore& store = registry.store;
+    const std::string key = registry.prefix + "/ranges";
     auto read = store.get_now(key, deadline);
     if (!read.is_ok() && read.code() != Code::kNotFound)
       return read.status().annotate("looking at the ranges");
@@ -81,6 +80,7 @@ struct Claim {
   }
 
   Result<std::optional<std::uint64_t>> add(NamedRanges& ranges) {
+    const RangeBounds& bounds = registry.bounds;
     mine.base = find_gap(ranges, mine.bytes, bounds.begin, bounds);
     for (int place = 0; place < kMostPlaces; ++place) {
       if (mine.base == 0) {
@@ -102,8 +102,8 @@ struct Claim {
   }
 
   Result<StoreListing> users_of(const std::string& name) {
-    MEMSPAN_TRY_ASSIGN(StoreListing users, store.list(user_prefix(prefix, name), deadline),
-                       "looking for users");
+    auto users = registry.store.list(users_prefix(registry, name), deadline);
+    if (!users.is_ok()) return users.status().annotate("looking for users");
     return users;
   }
 
@@ -116,7 +116,7 @@ struct Claim {
     return {Code::kInvalidArgument,
             fmt::format(
                 "the pool needs {} of addresses; what pools may have, {}, is too little, or full",
-                format_size(mine.bytes), format_size(bounds.end - bounds.begin))};
+                format_size(mine.bytes), format_size(registry.bounds.end - registry.bounds.begin))};
   }
 
   // Marks the range. If it is marked already, drops it unless it has users of that layout;
@@ -158,16 +158,16 @@ Result<std::uint64_t> RangeRegistry::claim(const std::string& name, std::uint64_
                                            const std::string& layout, const Take& take,
                                            Deadline deadline) {
   // Set before the ranges are read: from now on no member drops the name's range unseen.
-  MEMSPAN_TRY(store_.set(user_key(store_, prefix_, name), layout, deadline, KeyLife::kLease),
+  MEMSPAN_TRY(store.set(user_key(*this, name), layout, deadline, KeyLife::kLease),
               "claiming a range");
   const NamedRange mine{.bytes = bytes, .name = name, .layout = layout};
-  auto base = Claim{store_, prefix_, bounds_, mine, take, deadline}.run();
+  auto base = Claim{*this, mine, take, deadline}.run();
   if (!base.is_ok()) static_cast<void>(release(name, Deadline::after(kRangeWithdrawal)));
   return base;
 }
 
 Status RangeRegistry::release(const std::string& name, Deadline deadline) {
-  return store_.remove(user_key(store_, prefix_, name), deadline).status();
+  return store.remove(user_key(*this, name), deadline).status();
 }
 
 }  // namespace memspan

@@ -45,15 +45,15 @@ std::uint64_t find_gap(const NamedRanges& ranges, std::uint64_t bytes, std::uint
                        const RangeBounds& bounds);
 
 // One member's view. Thread-safe. The store must outlive it.
-class RangeRegistry {
- public:
+struct RangeRegistry {
   // Reserves the place in this process before the claim is published. kUnavailable: the place is in
   // use in this process. A call releases the place of the call before.
   using Take = std::function<Status(std::uint64_t base)>;
 
-  // All members pass the same prefix and bounds.
-  RangeRegistry(KeyValueStore& store, std::string prefix, RangeBounds bounds)
-      : store_(store), prefix_(std::move(prefix)), bounds_(bounds) {}
+  KeyValueStore& store;
+  // The same for all members.
+  const std::string prefix;
+  const RangeBounds bounds;
 
   // Returns the base of the name's range, which this member then uses: one that others have
   // claimed, or a new one. kInvalidArgument if its users have another layout (both are named) or no
@@ -62,11 +62,6 @@ class RangeRegistry {
                               const std::string& layout, const Take& take, Deadline deadline);
   // Ends this member's use of the name, which otherwise ends with its lease.
   Status release(const std::string& name, Deadline deadline);
-
- private:
-  KeyValueStore& store_;
-  const std::string prefix_;
-  const RangeBounds bounds_;
 };
 
 }  // namespace memspan

@@ -35,8 +35,8 @@ MEMSPAN_FOR_ALL_STORES(RangesTest);
 TEST_P(RangesTest, AllUsersOfANameHaveOneRange) {
   auto anna = join("anna");
   auto ben = join("ben");
-  RangeRegistry first(*anna, "r", kBounds);
-  RangeRegistry second(*ben, "r", kBounds);
+  RangeRegistry first{*anna, "r", kBounds};
+  RangeRegistry second{*ben, "r", kBounds};
   EXPECT_EQ(*first.claim("a", 35, "some", take_any, soon()), 100U);
   EXPECT_EQ(*second.claim("b", 5, "some", take_any, soon()), 140U);
   EXPECT_EQ(*second.claim("a", 35, "some", take_any, soon()), 100U);
@@ -45,7 +45,7 @@ TEST_P(RangesTest, AllUsersOfANameHaveOneRange) {
 
 TEST_P(RangesTest, PassesOverWhatSomethingElseHasInThisProcess) {
   auto anna = join("anna");
-  RangeRegistry registry(*anna, "r", kBounds);
+  RangeRegistry registry{*anna, "r", kBounds};
   const auto take = [](std::uint64_t base) {
     return base < 130 ? Status(Code::kUnavailable, "taken") : Status::ok();
   };
@@ -53,8 +53,8 @@ TEST_P(RangesTest, PassesOverWhatSomethingElseHasInThisProcess) {
   // Where others have it already, there is no other place.
   const auto none = [](std::uint64_t) { return Status(Code::kUnavailable, "taken"); };
   auto ben = join("ben");
-  EXPECT_EQ(RangeRegistry(*ben, "r", kBounds).claim("a", 20, "some", none, soon()).code(),
-            Code::kUnavailable);
+  RangeRegistry other{*ben, "r", kBounds};
+  EXPECT_EQ(other.claim("a", 20, "some", none, soon()).code(), Code::kUnavailable);
   const auto broken = [](std::uint64_t) { return Status(Code::kSystem, "broken"); };
   EXPECT_EQ(registry.claim("b", 20, "some", broken, soon()).code(), Code::kSystem);
 }
@@ -62,8 +62,8 @@ TEST_P(RangesTest, PassesOverWhatSomethingElseHasInThisProcess) {
 TEST_P(RangesTest, AnotherLayoutIsRefusedAsLongAsTheNameHasUsers) {
   auto anna = join("anna");
   auto ben = join("ben");
-  RangeRegistry first(*anna, "r", kBounds);
-  RangeRegistry second(*ben, "r", kBounds);
+  RangeRegistry first{*anna, "r", kBounds};
+  RangeRegistry second{*ben, "r", kBounds};
   ASSERT_EQ(*first.claim("a", 20, "two of ten", take_any, soon()), 100U);
   const Status other = second.claim("a", 30, "three of ten", take_any, soon()).status();
   EXPECT_EQ(other.code(), Code::kInvalidArgument);
@@ -77,8 +77,8 @@ TEST_P(RangesTest, AnotherLayoutIsRefusedAsLongAsTheNameHasUsers) {
 TEST_P(RangesTest, RangesWithoutUsersMakeRoomAndOthersDoNot) {
   auto anna = join("anna");
   auto ben = join("ben");
-  RangeRegistry first(*anna, "r", kBounds);
-  RangeRegistry second(*ben, "r", kBounds);
+  RangeRegistry first{*anna, "r", kBounds};
+  RangeRegistry second{*ben, "r", kBounds};
   ASSERT_TRUE(first.claim("a", 6000, "some", take_any, soon()).is_ok());
   ASSERT_TRUE(second.claim("b", 4000, "some", take_any, soon()).is_ok());
   const Status full = second.claim("c", 10, "some", take_any, soon()).status();
@@ -111,7 +111,7 @@ class Dropper final : public ForwardingStore {
 // The second one may not drop what the first one claims in its place.
 TEST_P(RangesTest, OfTwoMembersThatDropARangeAtOnceOneRemovesIt) {
   auto anna = join("anna");
-  RangeRegistry before(*anna, "r", kBounds);
+  RangeRegistry before{*anna, "r", kBounds};
   ASSERT_EQ(*before.claim("a", 20, "two of ten", take_any, soon()), 100U);
   ASSERT_TRUE(before.release("a", soon()).is_ok());
   std::latch both(2);
@@ -120,7 +120,7 @@ TEST_P(RangesTest, OfTwoMembersThatDropARangeAtOnceOneRemovesIt) {
   for (std::uint64_t& base : bases)
     threads.emplace_back([&] {
       Dropper store(join("dropper"), both);
-      RangeRegistry registry(store, "r", kBounds);
+      RangeRegistry registry{store, "r", kBounds};
       auto claimed = registry.claim("a", 30, "three of ten", take_any, soon());
       ASSERT_TRUE(claimed.is_ok()) << claimed.status().to_string();
       base = *claimed;
@@ -149,13 +149,13 @@ class LateDropper final : public ForwardingStore {
 
 TEST_P(RangesTest, ARangeThatGetsAUserWhileItIsDroppedStays) {
   auto anna = join("anna");
-  RangeRegistry user(*anna, "r", kBounds);
+  RangeRegistry user{*anna, "r", kBounds};
   ASSERT_EQ(*user.claim("a", 20, "two of ten", take_any, soon()), 100U);
   ASSERT_TRUE(user.release("a", soon()).is_ok());
   LateDropper store(join("dropper"),
                     [&] { EXPECT_EQ(*user.claim("a", 20, "two of ten", take_any, soon()), 100U); });
-  const auto claimed =
-      RangeRegistry(store, "r", kBounds).claim("a", 30, "three of ten", take_any, soon());
+  RangeRegistry late{store, "r", kBounds};
+  const auto claimed = late.claim("a", 30, "three of ten", take_any, soon());
   EXPECT_EQ(claimed.code(), Code::kInvalidArgument);
   EXPECT_EQ(*user.claim("a", 20, "two of ten", take_any, soon()), 100U);
 }
@@ -168,7 +168,7 @@ TEST_P(RangesTest, ManyMembersThatClaimAtOnceGetRangesThatDoNotOverlap) {
   std::latch have_joined(kMembers);
   std::latch have_claimed(kMembers);
   run_members(kMembers, [&](KeyValueStore& store, int rank) {
-    RangeRegistry registry(store, "r", kBounds);
+    RangeRegistry registry{store, "r", kBounds};
     have_joined.arrive_and_wait();
     for (int i = 0; i < kNames; ++i) {
       // Each name is claimed by two members, in another order.
