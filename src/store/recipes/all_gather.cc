@@ -544,24 +544,20 @@ Result<std::vector<std::string>> allgather(KeyValueStore& store, std::string_vie
 
 Status leave_allgather(KeyValueStore& store, std::string_view name, Deadline deadline) {
   const EpochKeys keys = EpochKeys::of(EpochKind::kAllgather, name);
-  const auto leave = [&](const std::string& key, const EpochSlot& slot) {
-    if (slot.caller.lease != store.lease()) return Status::ok();
-    return store.remove(key, deadline).status().annotate("leaving");
-  };
-  MEMSPAN_TRY_ASSIGN(const StoreListing slots, store.list(keys.slots_prefix(), deadline),
+  MEMSPAN_TRY_ASSIGN(auto slots, list_records<EpochSlot>(store, keys.slots_prefix(), deadline),
                      "leaving");
-  bool may_be_consumed = false;
-  for (const auto& [key, value] : slots) {
-    MEMSPAN_TRY_ASSIGN(const auto slot, decode_record<EpochSlot>(value), "leaving");
-    may_be_consumed = may_be_consumed || slot.state != EpochSlot::State::kEmpty;
-    MEMSPAN_PASS(leave(key, slot));
-  }
-  MEMSPAN_PASS_ASSIGN(const auto first, find_record<EpochSlot>(store, keys.slot(0), deadline));
-  if (!first) return Status::ok();
+  MEMSPAN_PASS_ASSIGN(auto first, find_record<EpochSlot>(store, keys.slot(0), deadline));
+  const bool may_be_consumed = std::any_of(slots.begin(), slots.end(), [](const auto& slot) {
+    return slot.second.state != EpochSlot::State::kEmpty;
+  });
   // Rank 0 reads there which slots are of epochs that are over; otherwise it ends with the lease.
-  if (first->caller.lease == store.lease() && !may_be_consumed)
+  if (first && first->caller.lease == store.lease() && !may_be_consumed)
     MEMSPAN_TRY(store.remove(keys.decision(), deadline).status(), "leaving");
-  return leave(keys.slot(0), *first);
+  if (first) slots[0] = std::move(*first);
+  for (const auto& [rank, slot] : slots)
+    if (slot.caller.lease == store.lease())
+      MEMSPAN_TRY(store.remove(keys.slot(rank), deadline).status(), "leaving");
+  return Status::ok();
 }
 
 Result<CreatedGroup> create_group(KeyValueStore& store, std::string_view name, int rank, int size,

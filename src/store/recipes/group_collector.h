@@ -20,8 +20,8 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
   Status start(const Deadline& deadline) MEMSPAN_EXCLUDES(mutex_) {
     MEMSPAN_PASS(watch(keys_.member_prefix(), deadline));
     MEMSPAN_PASS(watch(keys_.alive_prefix(), deadline));
-    const auto last = store_.get_now(keys_.outcome_key(), deadline);
-    if (!last.is_ok() && last.code() != Code::kNotFound) return last.status();
+    MEMSPAN_PASS_ASSIGN(const auto last,
+                        find_record<GroupOutcome>(store_, keys_.outcome_key(), deadline));
     // A member's record is written when its key under its lease exists, and read before that key.
     MEMSPAN_TRY_ASSIGN(auto members,
                        list_records<GroupMember>(store_, keys_.member_prefix(), deadline),
@@ -38,9 +38,7 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
     }
     {
       MutexLock lock(mutex_);
-      if (last.is_ok())
-        if (const auto outcome = decode_record<GroupOutcome>(*last); outcome.is_ok())
-          next_ = std::max(next_, outcome->operation + (outcome->is_complete ? 1 : 0));
+      if (last) next_ = std::max(next_, last->operation + (last->is_complete ? 1 : 0));
       for (auto& [rank, member] : members) take_member(rank, std::move(member));
       for (int rank = 0; rank < keys_.size; ++rank)
         if (!ranks.contains(rank)) note_gone(rank);
