@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/environment.h"
+#include "core/pages.h"
 #include "store/recipes/contributions.h"
 
 namespace memspan {
@@ -15,10 +16,6 @@ namespace {
 constexpr int kMostPlaces = 64;
 // Time for a member to withdraw what it began.
 constexpr Duration kRangeWithdrawal = std::chrono::seconds(5);
-
-std::uint64_t round_up(std::uint64_t value, std::uint64_t step) {
-  return (value + step - 1) / step * step;
-}
 
 // The prefix of the keys of a name's users.
 std::string users_prefix(const RangeRegistry& registry, const std::string& name) {
@@ -66,35 +63,35 @@ struct Claim {
   // Makes the next change that the claim needs. Returns the base if this member has its range once
   // the store has these ranges.
   Result<std::optional<std::uint64_t>> change(NamedRanges& ranges) {
-    const auto there = std::find_if(ranges.begin(), ranges.end(), [&](const NamedRange& range) {
-      return range.name == mine.name;
+    const auto there = std::find_if(ranges.begin(), ranges.end(), [&](const auto& each) {
+      return each.second.name == mine.name;
     });
     if (there == ranges.end()) return add(ranges);
-    if (there->layout != mine.layout || there->bytes != mine.bytes) {
+    auto& [base, range] = *there;
+    if (range.layout != mine.layout || range.bytes != mine.bytes) {
       MEMSPAN_PASS(drop(ranges, there));
       return std::optional<std::uint64_t>();
     }
-    MEMSPAN_PASS(take(there->base));
-    there->mark = 0;
-    return std::optional(there->base);
+    MEMSPAN_PASS(take(base));
+    range.mark = 0;
+    return std::optional<std::uint64_t>(base);
   }
 
   Result<std::optional<std::uint64_t>> add(NamedRanges& ranges) {
     const RangeBounds& bounds = registry.bounds;
-    mine.base = find_gap(ranges, mine.bytes, bounds.begin, bounds);
+    std::uint64_t base = find_gap(ranges, mine.bytes, bounds.begin, bounds);
     for (int place = 0; place < kMostPlaces; ++place) {
-      if (mine.base == 0) {
+      if (base == 0) {
         MEMSPAN_PASS(make_space(ranges));
         return std::optional<std::uint64_t>();
       }
-      const Status status = take(mine.base);
+      const Status status = take(base);
       if (status.is_ok()) {
-        ranges.push_back(mine);
-        return std::optional(mine.base);
+        ranges[base] = mine;
+        return std::optional(base);
       }
       if (status.code() != Code::kUnavailable) return status;
-      mine.base =
-          find_gap(ranges, mine.bytes, mine.base + round_up(mine.bytes, bounds.step), bounds);
+      base = find_gap(ranges, mine.bytes, base + align_up(mine.bytes, bounds.step), bounds);
     }
     return Status(Code::kUnavailable,
                   fmt::format("{} places for {} of addresses are taken by something else here",
@@ -110,7 +107,7 @@ struct Claim {
   // Drops a range without users.
   Status make_space(NamedRanges& ranges) {
     for (auto range = ranges.begin(); range != ranges.end(); ++range) {
-      MEMSPAN_PASS_ASSIGN(const StoreListing users, users_of(range->name));
+      MEMSPAN_PASS_ASSIGN(const StoreListing users, users_of(range->second.name));
       if (users.empty()) return drop(ranges, range);
     }
     return {Code::kInvalidArgument,
@@ -121,18 +118,19 @@ struct Claim {
 
   // Marks the range. If it is marked already, drops it unless it has users of that layout;
   // kInvalidArgument if it has.
-  Status drop(NamedRanges& ranges, NamedRanges::iterator range) {
-    if (range->mark == 0) {
-      range->mark = new_nonce();
+  Status drop(NamedRanges& ranges, NamedRanges::iterator there) {
+    NamedRange& range = there->second;
+    if (range.mark == 0) {
+      range.mark = new_nonce();
       return Status::ok();
     }
-    MEMSPAN_PASS_ASSIGN(const StoreListing users, users_of(range->name));
+    MEMSPAN_PASS_ASSIGN(const StoreListing users, users_of(range.name));
     for (const auto& [key, layout] : users)
-      if (layout == range->layout)
+      if (layout == range.layout)
         return {Code::kInvalidArgument,
                 fmt::format("this process makes the pool of {}, but others have it of {}",
-                            mine.layout, range->layout)};
-    ranges.erase(range);
+                            mine.layout, range.layout)};
+    ranges.erase(there);
     return Status::ok();
   }
 };
@@ -141,15 +139,12 @@ struct Claim {
 
 std::uint64_t find_gap(const NamedRanges& ranges, std::uint64_t bytes, std::uint64_t from,
                        const RangeBounds& bounds) {
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
-  taken.reserve(ranges.size());
-  for (const NamedRange& range : ranges) taken.emplace_back(range.base, range.base + range.bytes);
-  std::sort(taken.begin(), taken.end());
   std::uint64_t place = from;
-  for (const auto& [begin, past] : taken) {
+  for (const auto& [begin, range] : ranges) {
+    const std::uint64_t past = begin + range.bytes;
     if (past <= place) continue;
     if (begin >= place && begin - place >= bytes) break;
-    place = round_up(past, bounds.step);
+    place = align_up(past, bounds.step);
   }
   return place < bounds.end && bytes <= bounds.end - place ? place : 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recipe: named ranges of numbers that do not overlap, such as addresses of pools.
 //
-//   PREFIX/ranges         all ranges: base, bytes, name, layout and mark of each
+//   PREFIX/ranges         all ranges, by base: bytes, name, layout and mark of each
 //   PREFIX/user/NAME/17   the layout; for each member that uses the name, under its lease
 //
 // A claim reads the ranges and swaps them for those with its own. If another member was faster, it
@@ -13,6 +13,8 @@
 // would drop the range fails. So a range in use is never dropped.
 #pragma once
 
+#include <map>
+
 #include "store/fields.h"
 #include "store/key_value_store.h"
 
@@ -20,18 +22,17 @@ namespace memspan {
 
 // A value.
 struct NamedRange {
-  std::uint64_t base = 0;
   std::uint64_t bytes = 0;
   std::string name = {};
   std::string layout = {};  // a sentence; the same for all users of the name
   std::uint64_t mark = 0;   // 0: none; unique, so that a mark never recurs
 
   static void fields(auto& codec, auto& self) {
-    codec(self.base, self.bytes, self.name, self.layout, self.mark);
+    codec(self.bytes, self.name, self.layout, self.mark);
   }
   bool operator==(const NamedRange&) const = default;
 };
-using NamedRanges = std::vector<NamedRange>;
+using NamedRanges = std::map<std::uint64_t, NamedRange>;  // by base
 
 // Allowed places of ranges: at `begin` plus a multiple of `step`, below `end`. A value.
 struct RangeBounds {
@@ -40,7 +41,7 @@ struct RangeBounds {
   std::uint64_t step = 1;
 };
 
-// The lowest place for `bytes` between the ranges (in any order), at or above `from`; 0: none.
+// The lowest place for `bytes` between the ranges, at or above `from`; 0: none.
 std::uint64_t find_gap(const NamedRanges& ranges, std::uint64_t bytes, std::uint64_t from,
                        const RangeBounds& bounds);
 
