@@ -30,6 +30,18 @@ Status is_gone(const EpochCaller& caller) {
   return member_is_gone(caller.rank, caller.member);
 }
 
+// kInvalidArgument names the allowed values.
+Status check_place(int rank, int size) {
+  constexpr int kMostMembers = static_cast<int>(kMostRanks);
+  if (size < 1 || size > kMostMembers)
+    return {Code::kInvalidArgument,
+            fmt::format("a group has 1 to {} members, not {}", kMostMembers, size)};
+  if (rank < 0 || rank >= size)
+    return {Code::kInvalidArgument,
+            fmt::format("the rank is {}, allowed are 0 to {}", rank, size - 1)};
+  return Status::ok();
+}
+
 // One caller's part in one epoch. One thread.
 class EpochCall : NotCopyable {
  public:
@@ -90,7 +102,7 @@ class EpochCall : NotCopyable {
  private:
   bool is_first() const { return rank_ == 0; }
   Result<EpochDecision> wait() {
-    WaitNotice notice(rank_, size_, name_, deadline_);
+    WaitNotice notice{rank_, size_, name_, deadline_};
     Status begun = is_first() ? read_decision(deadline_) : complete_for_first();
     if (is_first() && begun.is_ok()) begun = decide();
     for (;;) {

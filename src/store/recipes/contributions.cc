@@ -16,16 +16,6 @@ MEMSPAN_REMEDY(
     "The named ranks did not come before the time limit of the start or the call.",
     "Read their output: they failed or never started. MEMSPAN_INIT_TIMEOUT is the limit.");
 
-Status check_place(int rank, int size) {
-  if (size < 1 || size > kMostMembers)
-    return {Code::kInvalidArgument,
-            fmt::format("a group has 1 to {} members, not {}", kMostMembers, size)};
-  if (rank < 0 || rank >= size)
-    return {Code::kInvalidArgument,
-            fmt::format("the rank is {}, allowed are 0 to {}", rank, size - 1)};
-  return Status::ok();
-}
-
 std::size_t most_contributed(int size) {
   // A listing also has each member's key and name.
   constexpr std::size_t kMostOfRecord = 256;
@@ -55,12 +45,12 @@ std::string describe_missing(int size, const std::vector<int>& missing) {
 }
 
 void WaitNotice::look() {
-  if (is_logged_ || Clock::now() - begin_ < kSilentWait) return;
-  is_logged_ = true;
+  if (is_logged || Clock::now() - begin < kSilentWait) return;
+  is_logged = true;
   log_line_limited(LogLevel::kWarn,
                    fmt::format("rank {} of {} waits at the store for others that have not come to "
                                "\"{}\" ({:.0f} s so far, {})",
-                               rank_, size_, where_, to_seconds(kSilentWait), until(deadline_)));
+                               rank, size, where, to_seconds(kSilentWait), until(deadline)));
 }
 
 }  // namespace memspan

@@ -54,11 +54,6 @@ Result<std::map<int, Record>> list_records(KeyValueStore& store, std::string_vie
   return records;
 }
 
-// A group, or an all-gather, has at most this many members.
-inline constexpr int kMostMembers = 65536;
-// kInvalidArgument names the allowed values.
-Status check_place(int rank, int size);
-
 // Bytes that each of `size` members may contribute: one value of the store holds all of them.
 std::size_t most_contributed(int size);
 
@@ -85,20 +80,16 @@ extern const char kRanksMissing[];
 std::string describe_missing(int size, const std::vector<int>& missing);
 
 // Logs once that a caller waits for other members, if it does so for long. One thread at a time.
-class WaitNotice {
- public:
-  WaitNotice(int rank, int size, std::string where, const Deadline& deadline)
-      : rank_(rank), size_(size), where_(std::move(where)), deadline_(deadline) {}
+struct WaitNotice {
+  const int rank;
+  const int size;
+  const std::string where;  // the name of what they come to
+  const Deadline deadline;
+  const Clock::time_point begin = Clock::now();
+  bool is_logged = false;
+
   // Call it now and then while waiting.
   void look();
-
- private:
-  const int rank_;
-  const int size_;
-  const std::string where_;  // the name of what they come to
-  const Deadline deadline_;
-  const Clock::time_point begin_ = Clock::now();
-  bool is_logged_ = false;
 };
 
 }  // namespace memspan

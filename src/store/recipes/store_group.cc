@@ -60,7 +60,7 @@ Result<std::vector<std::string>> StoreGroup::run(std::uint64_t operation, std::s
   MEMSPAN_PASS(enter(deadline));
   mine_.parts[operation] = Contribution(mine, keys_.size);
   MEMSPAN_TRY(store_.set(keys_.member_key(rank_), encode_record(mine_), deadline), "contributing");
-  WaitNotice notice(rank_, keys_.size, keys_.group, deadline);
+  WaitNotice notice{rank_, keys_.size, keys_.group, deadline};
   for (int looks = 0;; ++looks) {
     take_changes(operation,
                  looks == 0 ? Deadline::after(Duration::zero()) : deadline.within(kLookEvery));
