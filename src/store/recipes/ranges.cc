@@ -34,6 +34,8 @@ Result<NamedRanges> read_ranges(std::string_view text) {
 
 // One call of claim(): repeats attempts until this member has the name's range.
 struct Claim {
+  using Base = Result<std::optional<std::uint64_t>>;
+
   const RangeRegistry& registry;
   NamedRange mine;
   const RangeRegistry::Take& take;
@@ -60,35 +62,29 @@ struct Claim {
     return Status(Code::kTimeout, "the ranges changed all the time");
   }
 
-  // Makes the next change that the claim needs. Returns the base if this member has its range once
-  // the store has these ranges.
-  Result<std::optional<std::uint64_t>> change(NamedRanges& ranges) {
+  // Each makes the next change that the claim needs. Returns the base if this member has its range
+  // once the store has these ranges.
+  Base change(NamedRanges& ranges) {
     const auto there = std::find_if(ranges.begin(), ranges.end(), [&](const auto& each) {
       return each.second.name == mine.name;
     });
     if (there == ranges.end()) return add(ranges);
     auto& [base, range] = *there;
-    if (range.layout != mine.layout || range.bytes != mine.bytes) {
-      MEMSPAN_PASS(drop(ranges, there));
-      return std::optional<std::uint64_t>();
-    }
+    if (range.layout != mine.layout || range.bytes != mine.bytes) return drop(ranges, there);
     MEMSPAN_PASS(take(base));
     range.mark = 0;
-    return std::optional<std::uint64_t>(base);
+    return Base(base);
   }
 
-  Result<std::optional<std::uint64_t>> add(NamedRanges& ranges) {
+  Base add(NamedRanges& ranges) {
     const RangeBounds& bounds = registry.bounds;
     std::uint64_t base = find_gap(ranges, mine.bytes, bounds.begin, bounds);
     for (int place = 0; place < kMostPlaces; ++place) {
-      if (base == 0) {
-        MEMSPAN_PASS(make_space(ranges));
-        return std::optional<std::uint64_t>();
-      }
+      if (base == 0) return make_space(ranges);
       const Status status = take(base);
       if (status.is_ok()) {
         ranges[base] = mine;
-        return std::optional(base);
+        return Base(base);
       }
       if (status.code() != Code::kUnavailable) return status;
       base = find_gap(ranges, mine.bytes, base + align_up(mine.bytes, bounds.step), bounds);
@@ -105,33 +101,34 @@ struct Claim {
   }
 
   // Drops a range without users.
-  Status make_space(NamedRanges& ranges) {
+  Base make_space(NamedRanges& ranges) {
     for (auto range = ranges.begin(); range != ranges.end(); ++range) {
       MEMSPAN_PASS_ASSIGN(const StoreListing users, users_of(range->second.name));
       if (users.empty()) return drop(ranges, range);
     }
-    return {Code::kInvalidArgument,
-            fmt::format(
-                "the pool needs {} of addresses; what pools may have, {}, is too little, or full",
-                format_size(mine.bytes), format_size(registry.bounds.end - registry.bounds.begin))};
+    return Status(
+        Code::kInvalidArgument,
+        fmt::format(
+            "the pool needs {} of addresses; what pools may have, {}, is too little, or full",
+            format_size(mine.bytes), format_size(registry.bounds.end - registry.bounds.begin)));
   }
 
   // Marks the range. If it is marked already, drops it unless it has users of that layout;
   // kInvalidArgument if it has.
-  Status drop(NamedRanges& ranges, NamedRanges::iterator there) {
+  Base drop(NamedRanges& ranges, NamedRanges::iterator there) {
     NamedRange& range = there->second;
     if (range.mark == 0) {
       range.mark = new_nonce();
-      return Status::ok();
+      return Base(std::nullopt);
     }
     MEMSPAN_PASS_ASSIGN(const StoreListing users, users_of(range.name));
     for (const auto& [key, layout] : users)
       if (layout == range.layout)
-        return {Code::kInvalidArgument,
-                fmt::format("this process makes the pool of {}, but others have it of {}",
-                            mine.layout, range.layout)};
+        return Status(Code::kInvalidArgument,
+                      fmt::format("this process makes the pool of {}, but others have it of {}",
+                                  mine.layout, range.layout));
     ranges.erase(there);
-    return Status::ok();
+    return Base(std::nullopt);
   }
 };
 
