@@ -51,45 +51,6 @@ std::optional<std::uint64_t> group_number(const std::string& path) {
   return value;
 }
 
-constexpr char kHostFile[] = "/proc/meminfo";
-
-void lower(MemoryBudget& budget, std::uint64_t total, std::uint64_t available,
-           std::uint64_t claimed, std::string source) {
-  budget.total = std::min(budget.total, total);
-  if (available < budget.available) {
-    budget.available = available;
-    budget.claimed = claimed;
-    budget.source = std::move(source);
-  }
-}
-
-// The available part without the reserve, and the claims on it.
-void apply(MemoryBudget& budget, std::uint64_t total, std::uint64_t available,
-           const std::string& limit_file, std::string source) {
-  available -= std::min(available, kReserve);
-  const std::uint64_t claimed = claimed_on(limit_file);
-  budget.missing = std::max(budget.missing, claimed - std::min(claimed, available));
-  lower(budget, total, available, claimed, std::move(source));
-}
-
-struct GroupLimit {
-  std::string file;
-  std::uint64_t bytes;
-  std::uint64_t used;
-};
-
-std::vector<GroupLimit> group_limits() {
-  std::vector<GroupLimit> limits;
-  for (const ControlGroup& group : control_groups(read_text("/proc/self/cgroup"), "memory")) {
-    std::string file = group.folder + (group.is_v1 ? "/memory.limit_in_bytes" : "/memory.max");
-    const auto bytes = group_number(file);
-    const auto used =
-        group_number(group.folder + (group.is_v1 ? "/memory.usage_in_bytes" : "/memory.current"));
-    if (bytes && used) limits.push_back({std::move(file), *bytes, std::min(*bytes, *used)});
-  }
-  return limits;
-}
-
 constexpr std::string_view kRoot = "/sys/fs/cgroup";
 
 void add_with_parents(std::vector<ControlGroup>& groups, bool is_v1, const std::string& root,
@@ -108,20 +69,46 @@ bool has_name(std::string_view names, std::string_view name) {
   return std::find(all.begin(), all.end(), name) != all.end();
 }
 
+// A limit of this process's memory: of the host, or of a control group. A value.
+struct Limit {
+  std::string file;  // on which processes claim
+  std::string source;
+  std::uint64_t total;
+  std::uint64_t available;
+};
+
 // Some sandboxes hide /proc/meminfo. sysinfo() does not count caches as available.
-Status apply_host(MemoryBudget& budget) {
-  const std::string meminfo = read_text(kHostFile);
+Limit limit_of_host() {
+  const std::string file = "/proc/meminfo", meminfo = read_text(file);
   const auto total = meminfo_field(meminfo, "MemTotal");
   const auto available = meminfo_field(meminfo, "MemAvailable");
-  if (total && available) {
-    apply(budget, *total, *available, kHostFile, "MemAvailable");
-    return Status::ok();
-  }
+  if (total && available) return {file, "MemAvailable", *total, *available};
   struct sysinfo info {};
-  if (sysinfo(&info) != 0) return Status::from_errno("sysinfo");
-  apply(budget, info.totalram * info.mem_unit, (info.freeram + info.bufferram) * info.mem_unit,
-        kHostFile, "free memory");
-  return Status::ok();
+  static_cast<void>(sysinfo(&info));  // fails only for a bad address
+  return {file, "free memory", info.totalram * info.mem_unit,
+          (info.freeram + info.bufferram) * info.mem_unit};
+}
+
+std::vector<Limit> limits() {
+  std::vector<Limit> all = {limit_of_host()};
+  for (const ControlGroup& group : control_groups(read_text("/proc/self/cgroup"), "memory")) {
+    const std::string file =
+        group.folder + (group.is_v1 ? "/memory.limit_in_bytes" : "/memory.max");
+    const auto total = group_number(file);
+    const auto used =
+        group_number(group.folder + (group.is_v1 ? "/memory.usage_in_bytes" : "/memory.current"));
+    if (total && used) all.push_back({file, file, *total, *total - std::min(*total, *used)});
+  }
+  for (Limit& limit : all) limit.available -= std::min(limit.available, kReserve);
+  return all;
+}
+
+void lower(MemoryBudget& budget, std::uint64_t total, std::uint64_t available,
+           const std::string& source) {
+  budget.total = std::min(budget.total, total);
+  if (available >= budget.available) return;
+  budget.available = available;
+  budget.source = source;
 }
 
 Status refusal(const MemoryBudget& budget, std::uint64_t bytes, std::string_view what) {
@@ -177,22 +164,24 @@ std::vector<ControlGroup> control_groups(std::string_view self_cgroup,
 }
 
 std::vector<std::string> memory_limit_files() {
-  std::vector<std::string> files = {kHostFile};
-  for (GroupLimit& limit : group_limits()) files.push_back(std::move(limit.file));
+  std::vector<std::string> files;
+  for (Limit& limit : limits()) files.push_back(std::move(limit.file));
   return files;
 }
 
 Result<MemoryBudget> measure_memory_budget() {
   constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
   MemoryBudget budget{.total = kAll, .available = kAll};
-  MEMSPAN_TRY(apply_host(budget), "measuring memory");
-  const std::uint64_t claimed_on_host = budget.claimed;
-  for (const GroupLimit& limit : group_limits())
-    apply(budget, limit.bytes, limit.bytes - limit.used, limit.file, limit.file);
+  for (const Limit& limit : limits()) {
+    lower(budget, limit.total, limit.available, limit.source);
+    const std::uint64_t claimed = claimed_on(limit.file);
+    budget.claimed = std::max(budget.claimed, claimed);
+    budget.missing = std::max(budget.missing, claimed - std::min(claimed, limit.available));
+  }
   if (auto text = environment("MEMSPAN_MEMORY_LIMIT")) {
     MEMSPAN_TRY_ASSIGN(std::size_t limit, parse_size("MEMSPAN_MEMORY_LIMIT", *text),
                        "measuring memory");
-    lower(budget, limit, limit, claimed_on_host, "MEMSPAN_MEMORY_LIMIT");
+    lower(budget, limit, limit, "MEMSPAN_MEMORY_LIMIT");
   }
   return budget;
 }

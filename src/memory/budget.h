@@ -18,8 +18,8 @@ extern const char kOutOfMemory[];  // the end of messages of kOutOfMemory (core/
 struct MemoryBudget {
   std::uint64_t total = 0;      // memory of the host or of the tightest control group
   std::uint64_t available = 0;  // what may still be taken, less a reserve
-  std::uint64_t claimed = 0;    // by all processes and this one (memory/claim.h)
-  std::uint64_t missing = 0;    // so much more is claimed of the host or a group than is available
+  std::uint64_t claimed = 0;    // of the host or of a group, whichever is more (memory/claim.h)
+  std::uint64_t missing = 0;    // so much more is claimed of one of them than is available
   std::string source;           // what set the bound: "MemAvailable", a cgroup, a variable
 };
 

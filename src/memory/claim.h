@@ -5,8 +5,9 @@
 // A claim is a read lock of the kernel on the file that limits the memory: /proc/meminfo, and the
 // limit of each control group. The number of its bytes is the size of the claim, and each process
 // locks from a place of its own on. So a claim ends with its process, however it ends, and needs
-// neither permissions nor a folder. Processes in PID namespaces of their own share only the files
-// of their control groups. Any process can claim: claims protect from mistakes, not from attacks.
+// neither permissions nor a folder. Processes that see different mounts of /proc share only the
+// files of their control groups. Any process can claim: claims protect from mistakes, not from
+// attacks.
 #pragma once
 
 #include <atomic>
