@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <future>
 
 #include "core/random.h"
@@ -282,6 +283,10 @@ class EtcdStore final : public KeyValueStore {
     if (has_ended_) return Status(Code::kStoreLost, "the lease has ended");
     if (watchers_ == nullptr) {
       MEMSPAN_PASS_ASSIGN(watchers_, EventLoop::start("a store's watchers"));
+      // A loop's thread takes no signals, but what a watcher starts may run the program's code.
+      sigset_t signals;
+      pthread_sigmask(SIG_SETMASK, nullptr, &signals);
+      watchers_->call_soon([signals] { pthread_sigmask(SIG_SETMASK, &signals, nullptr); });
     }
     return watchers_;
   }
