@@ -73,6 +73,7 @@ Result<std::vector<std::string>> StoreGroup::run(std::uint64_t operation, std::s
       auto& parts = outcome.parts;
       if (parts.size() == 1 && parts.front().size() <= most_contributed(keys_.size))
         parts.resize(size, std::string(parts.front()));
+      if (parts.size() != size) return Status(Code::kInternal, "a malformed outcome in the store");
       return std::move(parts);
     }
     if (deadline.has_passed() || is_interrupted()) return give_up(operation);
