@@ -36,7 +36,7 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 struct Options {
   int rounds = 9;
   bool is_tcp = false;
-  Encryption encryption = Encryption::kNever;
+  bool encrypts = false;
   int puts = 400;
   int gets = 3000;
 };
@@ -89,7 +89,7 @@ class Side {
     options.carrier = make_encrypted_carrier(
         make_socket_carrier(
             {how.is_tcp ? SocketOptions::Family::kTcp : SocketOptions::Family::kUnix, "127.0.0.1"}),
-        how.encryption);
+        how.encrypts);
     options.self = self;
     options.name = fmt::format("side {}", self);
     options.handlers.on_message = [this](int, const MessageTag& tag, const Buffer&) {
@@ -224,7 +224,7 @@ void measure(const Options& options, int control, int bare) {
   fmt::print("{:24} {:>10} {:>10} {:5} {:>6}   ({} rounds, {})\n", "", "link", "bare", "", "ratio",
              options.rounds,
              fmt::format("{}{}", options.is_tcp ? "TCP" : "Unix",
-                         options.encryption == Encryption::kAlways ? ", the link under TLS" : ""));
+                         options.encrypts ? ", the link under TLS" : ""));
   for (const Row* row : {&put, &get, &message}) row->print();
 }
 
@@ -235,7 +235,7 @@ Options parse(int argc, char** argv) {
     if (word == "--tcp") {
       options.is_tcp = true;
     } else if (word == "--encrypt") {
-      options.encryption = Encryption::kAlways;
+      options.encrypts = true;
     } else if (word == "--short") {
       options.rounds = 1;
       options.puts = 4;
