@@ -253,15 +253,18 @@ bool PointToPoint::pull(int member) {
     const std::size_t left = arrival.header.bytes - arrival.received;
     const std::size_t now = std::min(left, from.readable());
     if (now != 0) {
-      std::byte* const to =
-          arrival.memory.empty() ? arrival.receive->memory : arrival.memory.data();
+      std::byte* const to = arrival.is_unexpected        ? arrival.memory.data()
+                            : arrival.receive != nullptr ? arrival.receive->memory
+                                                         : nullptr;
       from.read(to == nullptr ? nullptr : to + arrival.received, now, Ring::padded(now));
       arrival.received += now;
     }
     has_moved |= now != 0 || left == 0;
     if (now < left) break;
-    if (arrival.receive == nullptr) continue;
-    deliver(arrival, member);
+    if (arrival.receive != nullptr)
+      deliver(arrival, member);
+    else if (arrival.is_unexpected)
+      continue;
     sender.arrivals.pop_back();
   }
   if (has_moved) group_.world().route(member).notify_sync();
@@ -279,13 +282,11 @@ bool PointToPoint::begin_arrival(int member, const Ring& ring) {
   });
   if (found == receives_.end()) {
     arrival.memory.resize(header.bytes);
-    return true;
+    arrival.is_unexpected = true;
+  } else {
+    if (check_size(**found, header, member)) arrival.receive = *found;
+    receives_.erase(found);
   }
-  arrival.receive = *found;
-  receives_.erase(found);
-  if (!check_size(*arrival.receive, header, member))  // its data go nowhere
-    arrival.receive = std::make_shared<Message>(
-        Message{Message::Kind::kReceive, member, header.tag, nullptr, header.bytes});
   return true;
 }
 
@@ -295,7 +296,7 @@ bool PointToPoint::match_unexpected(const std::shared_ptr<Message>& message) {
     if (message->member != kAnybody && message->member != member) continue;
     auto& arrivals = peer(member).arrivals;
     const auto found = std::find_if(arrivals.begin(), arrivals.end(), [&](const Arrival& other) {
-      return other.header.tag == message->tag && other.receive == nullptr;
+      return other.is_unexpected && other.header.tag == message->tag && other.receive == nullptr;
     });
     if (found == arrivals.end()) continue;
     found->receive = message;

@@ -62,8 +62,10 @@ class PointToPoint : NotCopyable {
   struct Arrival {
     Header header = {};
     std::size_t received = 0;
-    std::shared_ptr<Message> receive = nullptr;  // once it has one
-    std::vector<std::byte> memory = {};          // of one that came without a receive
+    bool is_unexpected = false;  // came without a receive, so its data go to `memory`
+    // Once it has one. Data of one that has none and is not unexpected go nowhere.
+    std::shared_ptr<Message> receive = nullptr;
+    std::vector<std::byte> memory = {};
 
     bool is_whole() const { return received == header.bytes; }
   };
