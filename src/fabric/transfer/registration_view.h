@@ -220,7 +220,9 @@ class RegistrationView {
     }
   }
   // From each joined range that contains `address`, forward over those of its group that touch.
-  bool joined_covers(std::uint64_t address, std::uint64_t end, std::size_t before) {
+  // Not inline: covers() then needs fewer registers.
+  [[gnu::noinline]] bool joined_covers(std::uint64_t address, std::uint64_t end,
+                                       std::size_t before) {
     if (joined_.base <= address && end <= joined_.end) return true;
     for (std::size_t first = before + 1; first-- > 0 && entries_[first].reach > address;) {
       const Range& range = range_of(entries_[first]);
