@@ -6,7 +6,7 @@
 
 The body of each exported function is a function-try-block, which MEMSPAN_CATCH or
 MEMSPAN_CATCH_AND_END of src/capi/out_of_memory.h ends; or it calls only what catches itself
-(CATCHING), or what does not allocate (PLAIN).
+(CATCHING and GUARDED), or what does not allocate (PLAIN).
 """
 
 import pathlib
@@ -45,11 +45,21 @@ current_block current_blocks operation __VA_OPT__ __atomic_load_n atomic_thread_
 """.split())
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "defined", "static_cast", "const_cast", "reinterpret_cast", "catch",
             "static_assert", "constexpr", "decltype"}
-EXPORT = re.compile(r"\bMEMSPAN_EXPORT\b|\bMEMSPAN_(?:PROFILED|FLAT_PROFILED|DEPRECATED)\(|"
+EXPORT = re.compile(r"\bMEMSPAN_EXPORT\b|\bMEMSPAN_(?:PROFILED|FLAT_PROFILED|DEPRECATED|RENAMED)\(|"
                     r"\b__attribute__\(\(visibility\(\"default\"\)\)\)")
 CALL = re.compile(r"\b([a-zA-Z_]\w*)(?:<[\w:, ]*>)?\(")
 OTHERS = re.compile(r"p?shmem_|aclshmemx?_|smem_|memspan_|MEMSPAN_(?:SET|WORDS)$|(?:Strides|Signal|ActiveSet|SameValue)$|k[A-Z]")
-# Functions named with_x(), move_batch(), move_pieces() and join_pool() do nothing outside with().
+# Functions that do nothing outside calls that catch (GUARD), so that they need no try.
+GUARDED = {
+    "group/group_calls.cc": ["with_group", "with_message"],
+    "smem/bm.cc": ["join_pool"],
+    "smem/kv_pool.cc": ["with_cache", "move_batch"],
+    "smem/result.h": ["value_with"],
+    "smem/stream_calls.cc": ["with_both"],
+    "smem/trans.cc": ["allocate"],
+    "smem/trans_move.cc": ["move_pieces"],
+}
+LAMBDA = re.compile(r"(?<== )\[&\](?:\([^()]*\))? (?:-> \w+ )?\{")
 GUARD = re.compile(r"\b(?:(?:value_)?with<[\w*, ]+>|with_(?:group|message|cache|both)|do_at_endpoint|"
                    r"move_batch|move_pieces|join_pool|prepare)\(")
 
@@ -57,7 +67,7 @@ GUARD = re.compile(r"\b(?:(?:value_)?with<[\w*, ]+>|with_(?:group|message|cache|
 def without_comments(text):
     text = re.sub(r"\\\n", " \n", re.sub(r"//[^\n]*", "", text))
     # The definitions of the macros of definitions are none.
-    return re.sub(r"^#define MEMSPAN_(?:EXPORT|PROFILED|PROFILED_AS|FLAT_PROFILED|IN_CONTEXT|DEPRECATED|FLATTEN)\b[^\n]*(?:\n +[^\n]*)*", "",
+    return re.sub(r"^#define MEMSPAN_(?:EXPORT|PROFILED|PROFILED_AS|FLAT_PROFILED|IN_CONTEXT|DEPRECATED|RENAMED|FLATTEN)\b[^\n]*(?:\n +[^\n]*)*", "",
                   text, flags=re.M)
 
 
@@ -81,6 +91,9 @@ def definitions(text):
             if "IN_CONTEXT" in found.group():  # its last arguments are the body
                 yield name, "{" + text[found.end():end - 1] + "}"
                 continue
+            if "RENAMED" in found.group():  # calls the third argument with what follows the parameters
+                yield name, "{" + text[found.end():end - 1].split(",", 2)[2].replace(", (", "(", 1) + "}"
+                continue
         else:
             head = re.compile(r'\s*(?:extern "C" )?[\w:*&\s]*?\b(\w+(?:##\w+)*(?:##)?\w*)\(').match(text, found.end())
             if head is None:
@@ -94,6 +107,8 @@ def definitions(text):
 def may_throw(rest):
     """Why: the first function that the body calls and nothing is known of."""
     body = rest[:end_of(rest, rest.index("{"))]
+    for part in reversed(list(LAMBDA.finditer(body))):  # which has a name, and that is not known
+        body = body[:part.start()] + body[end_of(body, part.end() - 1):]
     for guard in reversed(list(GUARD.finditer(body))):
         body = body[:guard.start()] + body[end_of(body, guard.end() - 1):]
     body = re.sub(r'"(?:\\.|[^"\\])*"', '""', body)
@@ -104,14 +119,22 @@ def may_throw(rest):
     return "new" if re.search(r"\bnew\b|fmt::|std::(?:string|vector|make_)|\bthrow\b", body) else ""
 
 
+def bodies_of(text, name):
+    found = (text[end_of(text, match.end() - 1):].lstrip() for match in re.finditer(rf"\b{name}\(", text))
+    return [rest for rest in found if rest.startswith(("{", "try {"))]
+
+
 def problems_of_helpers(folder):
-    for file, names in CATCHING.items():
+    for file in sorted(CATCHING.keys() | GUARDED.keys()):
         text = without_comments((folder / file).read_text(encoding="utf-8"))
-        for name in names:
-            found = [match for match in re.finditer(rf"\b{name}\(", text)
-                     if text[end_of(text, match.end() - 1):].lstrip().startswith(("{", "try {"))]
-            if not found or not all(text[end_of(text, match.end() - 1):].lstrip().startswith("try {") for match in found):
+        for name in CATCHING.get(file, []):
+            bodies = bodies_of(text, name)
+            if not bodies or not all(body.startswith("try {") for body in bodies):
                 yield f"src/capi/{file}: {name} is no function-try-block (CATCHING of check_exceptions.py)"
+        for name in GUARDED.get(file, []):
+            bodies = bodies_of(text, name)
+            if not bodies or any(may_throw(body) for body in bodies):
+                yield f"src/capi/{file}: {name} may allocate outside what catches (GUARDED of check_exceptions.py)"
 
 
 def main(arguments):
