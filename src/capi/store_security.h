@@ -25,8 +25,8 @@ struct GivenText {
 using DecryptHandler = int (*)(const char* cipher, std::size_t cipher_length, char* plain,
                                std::size_t& plain_length);
 
-// What `decrypt` writes to the place of `length` bytes that it gets. It sets the length, and
-// returns 0 when it could. `name` is for failures.
+// The text that `decrypt` writes to the place of `length` bytes that it gets. It sets the length,
+// and returns 0 when it could. `name` is for failures.
 Result<std::string> decrypted(std::string_view name,
                               const std::function<int(char* plain, std::size_t& length)>& decrypt);
 

@@ -96,8 +96,11 @@ void PromisedMemory::run() {
   while (wait(parts, next)) {
     const auto now = Clock::now();
     for (Part& part : parts) {
-      // The claim by which the part was promised ends meanwhile, and would count twice.
-      if (std::exchange(part.is_new, false)) again = (progress = now) + kLeastInterval;
+      if (std::exchange(part.is_new, false)) {
+        progress = now;
+        again =
+            now + kLeastInterval;  // until then the leader's claim has ended, which counts twice
+      }
       if (follow(part)) progress = now;
     }
     if (now >= again) again = take_unless_plentiful(parts);
@@ -156,7 +159,8 @@ bool PromisedMemory::follow(Part& part) const {
   return true;
 }
 
-// The time of the next look. What is taken is not claimed any more at once, as others may wait.
+// Returns the time of the next look. A piece that was taken is not claimed any more at once, as
+// others may wait.
 Clock::time_point PromisedMemory::take_unless_plentiful(std::vector<Part>& parts) {
   const auto budget = measure_memory_budget();
   const std::uint64_t available = budget.is_ok() ? budget->available : 0;

@@ -12,7 +12,7 @@
 
 namespace memspan::capi {
 
-// What RankedObjects holds.
+// An element of RankedObjects.
 struct RankedObject {
   std::uint32_t id = 0;
   Duration limit = {};  // of operations that wait for others

@@ -118,7 +118,7 @@ struct Strides {
   std::uint64_t bytes = 0;
   std::uint64_t count = 0;
 
-  // Where a piece of `piece_bytes`, of which each block has several, begins.
+  // The address of a piece of `piece_bytes`, of which each block has several.
   std::uint64_t address(std::uint64_t piece, std::uint64_t piece_bytes) const {
     const std::uint64_t pieces_a_block = bytes / piece_bytes;
     return base + piece / pieces_a_block * static_cast<std::uint64_t>(stride) +

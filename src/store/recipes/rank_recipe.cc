@@ -30,7 +30,7 @@ struct Taken {
   }
 };
 
-// What the keys of a scope say. A value.
+// The content of a scope's keys. A value.
 struct Scope {
   RankHolders holders = {};
   std::uint32_t size = 0;     // said by the members; 0: unknown
