@@ -77,6 +77,7 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
 
  private:
   using Parts = std::map<int, Contribution>;  // by rank
+  static constexpr Duration kPatience = std::chrono::seconds(15);
   Status watch(const std::string& prefix, const Deadline& deadline) {
     const auto watch = store_.watch(
         prefix, [self = shared_from_this()](const StoreChange& change) { self->take(change); },
@@ -86,22 +87,47 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
   }
 
   void take(const StoreChange& change) MEMSPAN_EXCLUDES(mutex_) {
+    const int gone = rank_gone_by(change);
     {
       MutexLock lock(mutex_);
       if (!has_started_) {
         early_.push_back(change);
         return;
       }
+    }
+    const auto last = gone < 0 ? std::nullopt : last_record(gone);
+    {
+      MutexLock lock(mutex_);
+      if (last) take_member(gone, *last);
       note(change);
       decide();
     }
     write();
   }
 
+  // The record of a member that is gone, unless it has come: the watch of the records may lag
+  // behind that of the members' keys.
+  std::optional<GroupMember> last_record(int rank) MEMSPAN_EXCLUDES(mutex_) {
+    {
+      MutexLock lock(mutex_);
+      const auto known = members_.find(rank);
+      if (known != members_.end() && known->second.has_left) return std::nullopt;
+    }
+    auto read =
+        find_record<GroupMember>(store_, keys_.member_key(rank), Deadline::after(kPatience));
+    return read.is_ok() ? std::move(*read) : std::nullopt;
+  }
+
+  // -1: no member is gone by this change.
+  int rank_gone_by(const StoreChange& change) const {
+    const bool is_gone =
+        change.event == StoreEvent::kRemoved && !change.key.starts_with(keys_.member_prefix());
+    return is_gone ? keys_.rank_of_alive(change.key) : -1;
+  }
+
   void note(const StoreChange& change) MEMSPAN_REQUIRES(mutex_) {
-    if (!change.key.starts_with(keys_.member_prefix())) {
-      if (change.event == StoreEvent::kRemoved) note_gone(keys_.rank_of_alive(change.key));
-    } else if (change.event == StoreEvent::kSet) {
+    note_gone(rank_gone_by(change));
+    if (change.key.starts_with(keys_.member_prefix()) && change.event == StoreEvent::kSet) {
       const auto rank = rank_in_key(change.key, keys_.member_prefix());
       auto member = decode_record<GroupMember>(change.value);
       if (rank.is_ok() && member.is_ok()) take_member(*rank, std::move(*member));
@@ -161,7 +187,6 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
 
   // One thread at a time writes, so outcomes are written in the order of the decisions.
   void write() MEMSPAN_EXCLUDES(mutex_) {
-    constexpr Duration kPatience = std::chrono::seconds(15);
     for (bool goes_on = true; goes_on;) {
       std::string outcome;
       {
