@@ -486,6 +486,44 @@ TEST_P(GroupTest, WhoLeavesIsGoneAndTheNameIsFreeWhenAllHaveLeft) {
     });
 }
 
+// Loses what happens to the record of rank 1: as late as can be.
+class LaggingStore final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  Result<std::uint64_t> watch(std::string_view prefix, StoreWatcher watcher,
+                              Deadline deadline) override {
+    if (!prefix.ends_with("/member/"))
+      return ForwardingStore::watch(prefix, std::move(watcher), deadline);
+    return ForwardingStore::watch(
+        prefix,
+        [this, watcher = std::move(watcher)](const StoreChange& change) {
+          if (!lags_ || !change.key.ends_with("1")) watcher(change);
+        },
+        deadline);
+  }
+  void lag() { lags_ = true; }
+
+ private:
+  std::atomic<bool> lags_ = false;
+};
+
+TEST_P(GroupTest, TheLastPartOfAMemberCountsWhenItsRecordComesAfterItsEnd) {
+  LaggingStore anna(join("anna"));
+  auto ben = join("ben");
+  StoreGroup first(anna, "group", 0, 2), second(*ben, "group", 1, 2);
+  EXPECT_EQ(first.allgather("a", time_to_contribute()).code(), Code::kTimeout);  // it collects
+  EXPECT_EQ(*second.allgather("b", soon()), (Texts{"a", "b"}));
+  anna.lag();
+  EXPECT_EQ(second.allgather("last", time_to_contribute()).code(), Code::kTimeout);
+  EXPECT_TRUE(second.leave(soon()).is_ok());
+  const auto texts = first.allgather("a", soon());
+  ASSERT_TRUE(texts.is_ok()) << texts.status().to_string();
+  EXPECT_EQ(*texts, (Texts{"a", "last"}));
+  const Status status = first.barrier(soon());
+  EXPECT_EQ(status.code(), Code::kPeerLost);
+  EXPECT_THAT(status.message(), HasSubstr("rank 1 (ben) is gone: it left"));
+}
+
 TEST_P(GroupTest, ReportsALostStore) {
   if (outlives_the_store()) GTEST_SKIP() << "does not apply: it waits for the next one";
   auto anna = join("anna");
