@@ -118,7 +118,7 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
     return read.is_ok() ? std::move(*read) : std::nullopt;
   }
 
-  // -1: no member is gone by this change.
+  // The member whose own key is removed; -1 if it is another change.
   int rank_gone_by(const StoreChange& change) const {
     const bool is_gone =
         change.event == StoreEvent::kRemoved && !change.key.starts_with(keys_.member_prefix());
