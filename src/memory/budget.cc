@@ -170,8 +170,8 @@ std::vector<std::string> memory_limit_files() {
 }
 
 Result<MemoryBudget> measure_memory_budget() {
-  constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
-  MemoryBudget budget{.total = kAll, .available = kAll};
+  MemoryBudget budget;
+  budget.total = budget.available = std::numeric_limits<std::uint64_t>::max();
   for (const Limit& limit : limits()) {
     lower(budget, limit.total, limit.available, limit.source);
     const std::uint64_t claimed = claimed_on(limit.file);

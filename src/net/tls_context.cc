@@ -302,12 +302,13 @@ Result<TlsHandle<SSL_CTX>> new_context(TlsContext::Side side, const char* suites
 class OpenSslContext final : public TlsContext {
  public:
   OpenSslContext(Side side, TlsHandle<SSL_CTX> context, bool has_certificates,
-                 std::vector<std::string> warnings, std::optional<StreamIdentity> own_identity)
+                 std::vector<std::string> warnings,
+                 const std::optional<StreamIdentity>& own_identity)
       : side_(side),
         context_(std::move(context)),
         has_certificates_(has_certificates),
         warnings_(std::move(warnings)),
-        own_identity_(std::move(own_identity)) {}
+        own_identity_(own_identity) {}
 
   Result<std::unique_ptr<ByteChannel>> open(Fd socket, const std::string& host) const override {
     TlsHandle<SSL> ssl(SSL_new(context_.get()));

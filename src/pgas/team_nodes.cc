@@ -174,6 +174,7 @@ class LeaderRound : private LeaderExchange {
 std::unique_ptr<TeamNodes> TeamNodes::of(const World& world, const TeamShape& shape) {
   if (world.nodes().is_one()) return nullptr;
   std::vector<std::string> nodes;  // the job's, by member
+  nodes.reserve(static_cast<std::size_t>(shape.size));
   for (int member = 0; member < shape.size; ++member)
     nodes.push_back(std::to_string(world.nodes().node_of(shape.peer_of(member))));
   NodeMap map = NodeMap::of_hosts(nodes);

@@ -166,7 +166,7 @@ Status DeviceHeap::find_place(const Exchange& exchange) {
 
 Status DeviceHeap::reserve(std::uint64_t number) {
   // Uses the largest node, so that all compute the same.
-  std::size_t most = 0;
+  std::size_t most = 1;
   for (int node = 0; node < place_.nodes.count(); ++node)
     most = std::max(most, static_cast<std::size_t>(place_.nodes.peers_in(node)));
   if (bytes_ > address_windows().device_heap_bytes() / most)

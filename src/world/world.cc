@@ -254,8 +254,7 @@ Status World::connect_near_segment(int peer) {
 }
 
 const TransportChoice& World::transport_to(int peer) const {
-  static const TransportChoice kOwn{"own", "own: it is this process's memory"};
-  if (peer == rank()) return kOwn;
+  if (peer == rank()) return own_;
   return is_near(peer) ? near_ : far_;
 }
 

@@ -134,7 +134,9 @@ class World : NotCopyable {
   StaticSegment static_segment_;
   // This node's PEs by index: all parts, then all static segments.
   std::unique_ptr<Reservation> range_;
-  // How PEs of this node and of others are reached; empty if there are no such PEs.
+  // How this PE, others of this node and those of other nodes are reached; empty if there are no
+  // such PEs.
+  const TransportChoice own_{"own", "own: it is this process's memory"};
   TransportChoice near_;
   TransportChoice far_;
   OperationContext operations_;

@@ -37,7 +37,7 @@ class PeerConnection final : public ConnectionOwner, public AnswerSink {
         is_made_(requester != nullptr),
         secret_(secret),
         requester_(requester) {
-    if (!is_made_) return;
+    if (requester == nullptr) return;
     peer_ = requester->number();
     name_ = requester->name();
   }
