@@ -44,9 +44,11 @@ struct Shared {
   void change(std::uint64_t before, std::uint64_t after) MEMSPAN_REQUIRES(mutex) {
     const std::uint64_t sum = bytes - std::min(bytes, before) + after;
     if (sum == bytes) return;
+    if (files.empty()) {  // before anything changes: it may throw
+      const std::vector<std::string> paths = memory_limit_files();
+      files = std::vector<ClaimFile>(paths.begin(), paths.end());
+    }
     bytes = sum;
-    if (files.empty())
-      for (const std::string& path : memory_limit_files()) files.emplace_back(path);
     for (ClaimFile& file : files) file.resize(bytes);
     if (bytes == 0) files.clear();
   }
@@ -98,7 +100,8 @@ void ClaimFile::change(short type, off_t begin, off_t end) {
 void Claim::set(std::uint64_t bytes) {
   Shared& all = shared();
   MutexLock lock(all.mutex);
-  all.change(bytes_.exchange(bytes), bytes);
+  all.change(bytes_, bytes);
+  bytes_ = bytes;
 }
 
 void Claim::subtract(std::uint64_t bytes) {
