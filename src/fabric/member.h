@@ -140,12 +140,12 @@ class Member {
   // Excludes a member on another host (RemoteAccess::exclude) if its lease has ended, because
   // another process may have its place. Does nothing if it has only left a pool. Asks the store. If
   // the store does not answer, no member is excluded, and no process can have taken the place.
-  void exclude_if_ended(const MemberIdentity& who) MEMSPAN_EXCLUDES(mutex_) {
+  void exclude_if_ended(const MemberIdentity& other) MEMSPAN_EXCLUDES(mutex_) {
     if (!has_remote_access()) return;
     const auto presence =
-        store_->get_now(session_key(who.session, "presence"), Deadline::after(kTellPatience));
+        store_->get_now(session_key(other.session, "presence"), Deadline::after(kTellPatience));
     if (presence.code() != Code::kNotFound) return;
-    if (const auto access = remote_access(); access.is_ok()) (*access)->exclude(who);
+    if (const auto access = remote_access(); access.is_ok()) (*access)->exclude(other);
   }
   // Held while this process claims addresses. A claim tries places before it owns one, and another
   // thread's pool may take such a place.
@@ -178,14 +178,14 @@ class Member {
   // A reachable member on another host. kTimeout: it does not publish its address. During the wait
   // `check_presence` is called now and then, and its failure is returned.
   using CheckPresence = std::function<Status(const Deadline& deadline)>;
-  Result<std::shared_ptr<RemotePeer>> remote_peer(const MemberIdentity& who,
+  Result<std::shared_ptr<RemotePeer>> remote_peer(const MemberIdentity& other,
                                                   const CheckPresence& check_presence,
                                                   Deadline deadline) MEMSPAN_EXCLUDES(mutex_) {
     MEMSPAN_PASS_ASSIGN(auto access, remote_access());
-    if (auto known = access->find(who); known != nullptr) return known;
-    MEMSPAN_TRY_ASSIGN(auto address, ask_address(who, check_presence, deadline),
-                       fmt::format("reaching {}", who.name()));
-    return access->connect(who, address);
+    if (auto known = access->find(other); known != nullptr) return known;
+    MEMSPAN_TRY_ASSIGN(auto address, ask_address(other, check_presence, deadline),
+                       fmt::format("reaching {}", other.name()));
+    return access->connect(other, address);
   }
 
  private:
@@ -219,12 +219,12 @@ class Member {
       log_line(LogLevel::kWarn, fmt::format("members on other hosts cannot reach this process: {}",
                                             status.message()));
   }
-  Result<std::string> ask_address(const MemberIdentity& who, const CheckPresence& check_presence,
+  Result<std::string> ask_address(const MemberIdentity& other, const CheckPresence& check_presence,
                                   const Deadline& deadline) {
-    const std::string key = session_key(who.session, "address");
+    const std::string key = session_key(other.session, "address");
     auto address = store_->get_now(key, deadline);
     if (address.code() != Code::kNotFound) return address;
-    const std::string wanted = session_key(who.session, "wanted");
+    const std::string wanted = session_key(other.session, "wanted");
     MEMSPAN_PASS(store_->set(wanted, host_.name, deadline, KeyLife::kLease));
     Status there;
     do {
