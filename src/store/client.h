@@ -9,16 +9,6 @@
 //
 // The connection is the member's session. When it ends, or the member is silent for its declared
 // time, the store removes its leased keys and its ranks.
-//
-// One of the waiting callers is the driver: it polls the socket, reads, and hands every answer to
-// its caller. When it leaves, the next one drives.
-//
-//   caller A  send ---- wait ----------------- answered, leaves: B drives
-//   caller B        send ---- wait ----------------------------- drives ----
-//   event thread   (only for watches and pings)  drives when no caller does, calls watchers
-//
-// Invariant: while threads wait, exactly one drives or is about to. A driver works without the
-// lock, so a slow socket never blocks a sender.
 #pragma once
 
 #include "core/fd.h"
