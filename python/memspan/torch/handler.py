@@ -9,110 +9,16 @@ are the CPU's. Units are elements of the tensor's dtype. Every process of the jo
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import torch
-from memspan import _core
 from memspan.errors import Error
-from memspan.torch import cuda, one_sided
+from memspan.torch import _staging, cuda, one_sided
 from memspan.torch.handle import Pads, SymmetricMemory
 from memspan.torch.heap import heap, is_started, span_bytes
 
-_c, _typed = _core.shmem, _core.typed
-
-_STAGE = 1 << 20  # bytes of the heap through which tensors of other memory go
 _HALVES = (torch.float16, torch.bfloat16)
-
-
-class _Stage:
-    """Symmetric memory through which collectives move data of ordinary tensors; made once.
-
-    A peer that is ahead may write the result of its next collective here while this process still
-    reads the last one's. It cannot be two ahead, since each needs data of every rank: results
-    alternate between two places."""
-
-    made = None
-
-    def __init__(self):
-        self.heap = heap()
-        world = heap().world
-        self.block = max(_STAGE // world // 64 * 64, 64)
-        self.window = heap().empty((_STAGE,), torch.uint8)
-        self._turn = 0
-        self._mine = heap().empty((self.block,), torch.uint8)
-        self._all = heap().empty((2, self.block * world), torch.uint8)
-        self._counts = heap().empty((world,), torch.int64)
-        self._counts_of_all = heap().empty((2, world), torch.int64)
-
-    @classmethod
-    def get(cls):
-        if cls.made is None or cls.made.heap is not heap():
-            cls.made = cls()
-        return cls.made
-
-    def _next(self, results):
-        self._turn ^= 1
-        return results[self._turn]
-
-    def _reduce(self, function, value):
-        self._counts[0] = value
-        result = self._next(self._counts_of_all)
-        function(result.data_ptr(), self._counts.data_ptr(), 1)
-        return int(result[0])
-
-    def smallest(self, value):
-        """Sum over all ranks."""
-        return self._reduce(_typed.shmem_int64_min_reduce, value)
-
-    def largest(self, value):
-        return self._reduce(_typed.shmem_int64_max_reduce, value)
-
-    def exchange(self, counts):
-        """``counts[r]`` to rank r; what every rank has for this one."""
-        self._counts.copy_(torch.tensor(counts, dtype=torch.int64))
-        result = self._next(self._counts_of_all)
-        _c.shmem_alltoall(result.data_ptr(), self._counts.data_ptr(), 8)
-        return result.tolist()
-
-    def gather(self, piece):
-        """The piece of every rank, at most ``block`` bytes, as many of all: (world, bytes)."""
-        count = piece.numel()
-        self._mine[:count].copy_(piece)
-        result = self._next(self._all)
-        _c.shmem_fcollect(result.data_ptr(), self._mine.data_ptr(), count)
-        return result[: count * heap().world].view(heap().world, count)
-
-
-class _Flags:
-    """One word for each rank, which the rank sets to the number of the call: never reset, so that
-    no call can take another one's for its own."""
-
-    made = None
-
-    def __init__(self):
-        self.heap = heap()
-        self.words = heap().empty((heap().world * 16,), torch.int32)  # each on a cache line
-        self.call = 0
-
-    @classmethod
-    def next(cls):
-        if cls.made is None or cls.made.heap is not heap():
-            cls.made = cls()
-        cls.made.call = cls.made.call % (2**31 - 1) + 1
-        return cls.made
-
-    def _place(self, rank):
-        return self.words.data_ptr() + rank * 64
-
-    def raise_at(self, rank):
-        """This process's earlier writes are complete when ``rank`` sees the signal."""
-        _c.shmem_quiet()
-        _typed.shmem_int32_atomic_set(self._place(heap().rank), self.call, rank)
-
-    def wait_for(self, rank):
-        _typed.shmem_int32_wait_until(self._place(rank), 0, self.call)
 
 
 def _wrong_device(**tensors):
@@ -124,24 +30,6 @@ def _wrong_device(**tensors):
                 f"gets and signals here, and torch.distributed's backend nccl"
             )
     return None
-
-
-def _agree(is_right, what):
-    """Raises on all ranks when one of them says that it is wrong."""
-    if _Stage.get().smallest(int(is_right)) == 0:
-        raise ValueError(what if not is_right else "another rank's arguments do not fit")
-
-
-def _agree_alike(*values):
-    """Raises on all ranks when they do not all say the same."""
-    number = zlib.crc32(repr(values).encode())
-    stage = _Stage.get()
-    if stage.smallest(number) != stage.largest(number):
-        raise ValueError(f"the ranks' shapes or types differ; this one has {values}")
-
-
-def _bytes_of(tensor):
-    return tensor.view(-1).view(torch.uint8) if tensor.numel() else torch.empty(0, dtype=torch.uint8)
 
 
 class TorchSymmetricMemoryHandler:
@@ -331,13 +219,13 @@ class TorchSymmetricMemoryHandler:
             )
         elif input_tensor.dtype != output_tensor.dtype:
             wrong = f"input is of {input_tensor.dtype}, and output of {output_tensor.dtype}"
-        _agree(wrong is None, wrong)
-        counts = _Stage.get().exchange([span_bytes(input_tensor.contiguous())] * world)
-        _agree(len(set(counts)) == 1, f"the ranks bring different numbers of bytes: {counts}")
+        _staging.agree(wrong is None, wrong)
+        counts = _staging.Stage.get().exchange([span_bytes(input_tensor.contiguous())] * world)
+        _staging.agree(len(set(counts)) == 1, f"the ranks bring different numbers of bytes: {counts}")
         target = output_tensor if output_tensor.is_contiguous() else output_tensor.contiguous()
-        source = _bytes_of(input_tensor.contiguous())
-        parts = _bytes_of(target).view(world, -1) if source.numel() else None
-        stage = _Stage.get()
+        source = _staging.bytes_of(input_tensor.contiguous())
+        parts = _staging.bytes_of(target).view(world, -1) if source.numel() else None
+        stage = _staging.Stage.get()
         for begin in range(0, source.numel(), stage.block):
             piece = source[begin : begin + stage.block]
             parts[:, begin : begin + piece.numel()].copy_(stage.gather(piece))
@@ -369,13 +257,13 @@ class TorchSymmetricMemoryHandler:
             wrong = f"{expected} elements do not fit into the {receive_tensor.numel()} to receive"
         elif not receive_tensor.is_contiguous():
             wrong = "receive_tensor is not contiguous"
-        _agree(wrong is None, wrong)
-        coming = _Stage.get().exchange(sizes)
-        _agree(coming == expected, f"receive_list is {expected}, and the ranks send {coming}")
+        _staging.agree(wrong is None, wrong)
+        coming = _staging.Stage.get().exchange(sizes)
+        _staging.agree(coming == expected, f"receive_list is {expected}, and the ranks send {coming}")
         element = receive_tensor.element_size()
-        _move_all(
-            [_bytes_of(tensor.contiguous()) for tensor in send_tensor_list],
-            _bytes_of(receive_tensor),
+        _staging.move_all(
+            [_staging.bytes_of(tensor.contiguous()) for tensor in send_tensor_list],
+            _staging.bytes_of(receive_tensor),
             [count * element for count in expected],
         )
         return receive_tensor
@@ -405,10 +293,10 @@ class TorchSymmetricMemoryHandler:
             for name, (tensor, shape) in wanted.items():
                 if tuple(tensor.shape) != shape or tensor.dtype != a.dtype:
                     wrong = f"{name} is {tuple(tensor.shape)} of {tensor.dtype}, needed is {shape} of {a.dtype}"
-        _agree(wrong is None, wrong)
-        _agree_alike(tuple(a.shape), tuple(b.shape), a.dtype)
-        shared = _Workspace.at_least(span_bytes(a.contiguous()))
-        flags = _Flags.next()
+        _staging.agree(wrong is None, wrong)
+        _staging.agree_alike(tuple(a.shape), tuple(b.shape), a.dtype)
+        shared = _staging.Workspace.at_least(span_bytes(a.contiguous()))
+        flags = _staging.Flags.next()
         mine = shared[: a.numel() * a.element_size()].view(a.dtype).view(a.shape)
         mine.copy_(a)
         for rank in range(job.world):
@@ -443,15 +331,15 @@ class TorchSymmetricMemoryHandler:
             wrong = f"x1 has {x1.shape[0]} rows, allowed are multiples of {job.world}"
         if wrong is None and reduce_op not in ("sum", "avg"):
             wrong = f'reduce_op is "{reduce_op}", allowed are "sum" and "avg"'
-        _agree(wrong is None, wrong)
-        _agree_alike(tuple(x1.shape), tuple(x2.shape), x1.dtype, reduce_op)
+        _staging.agree(wrong is None, wrong)
+        _staging.agree_alike(tuple(x1.shape), tuple(x2.shape), x1.dtype, reduce_op)
         height, width = x1.shape[0] // job.world, x2.shape[1]
         # Products for others are rounded to the inputs' type no earlier than the sum is.
         wide = torch.float32 if x1.dtype in _HALVES else x1.dtype
         part = height * width * wide.itemsize
-        shared = _Workspace.at_least(part * job.world)
+        shared = _staging.Workspace.at_least(part * job.world)
         slots = shared[: part * job.world].view(wide).view(job.world, height, width)
-        flags = _Flags.next()
+        flags = _staging.Flags.next()
         for step in range(1, job.world + 1):
             owner = (job.rank + step) % job.world
             rows = x1[owner * height : (owner + 1) * height]
@@ -485,47 +373,3 @@ def _wrong_product(left, right, left_name, right_name):
     if left.dtype != right.dtype:
         return f"{left_name} is of {left.dtype}, and {right_name} of {right.dtype}"
     return None
-
-
-class _Workspace:
-    """Symmetric memory of the fused operations; grows, collectively, when it has to."""
-
-    heap = None
-    memory = None
-
-    @classmethod
-    def at_least(cls, bytes_):
-        needed = max(bytes_, 1)
-        if cls.heap is not heap() or cls.memory.numel() < needed:
-            cls.heap, cls.memory = heap(), None
-            cls.memory = heap().empty((needed,), torch.uint8)
-        return cls.memory
-
-
-def _move_all(outgoing, target, incoming):
-    """Bytes of ``outgoing[r]`` to rank r; ``incoming[r]`` bytes of rank r's to ``target``, by rank.
-
-    Each rank in turn shows its data for all ranks through a window, and takes its own part."""
-    job = heap()
-    stage = _Stage.get()
-    sizes = [part.numel() for part in outgoing]
-    # Where my part begins in what each rank shows.
-    begins = [sum(sizes[:rank]) for rank in range(job.world)]
-    my_begins = stage.exchange(begins)
-    places = [sum(incoming[:rank]) for rank in range(job.world)]
-    most = stage.largest(sum(sizes))
-    shown = torch.cat(outgoing) if outgoing else torch.empty(0, dtype=torch.uint8)
-    for begin in range(0, most, _STAGE):
-        piece = shown[begin : begin + _STAGE]
-        stage.window[: piece.numel()].copy_(piece)
-        job.barrier()
-        for step in range(job.world):
-            rank = (job.rank + step) % job.world
-            first = max(my_begins[rank], begin)
-            last = min(my_begins[rank] + incoming[rank], begin + _STAGE)
-            if first >= last:
-                continue
-            place = places[rank] + first - my_begins[rank]
-            there = stage.window[first - begin : last - begin]
-            target[place : place + last - first].copy_(job.read(there, rank))
-        job.barrier()
