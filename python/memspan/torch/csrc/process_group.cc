@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.distributed's backend "memspan" over memspan/group.h, for tensors of the CPU.
-//
-// A synchronous collective runs on the calling thread. So does an asynchronous one when all members
-// call it at about the same time. Otherwise a progress thread of the group runs it, and those
-// behind it, in the order of the calls (collective_queue.h). Point-to-point messages make progress
-// in every wait for one of them, and in a second thread while nobody waits.
-#include <ATen/ThreadLocalState.h>
+// torch.distributed's backend "memspan" over memspan/group.h, for tensors of the CPU: what each of
+// its calls asks of the tensors and moves between the members. Their works and their order are
+// those of group_backend.h.
 #include <memspan/group.h>
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
@@ -14,86 +10,28 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "collective_operators.h"
-#include "collective_queue.h"
 #include "dense_tensors.h"
+#include "group_backend.h"
 #include "group_reductions.h"
 #include "group_works.h"
 #include "live_groups.h"
 #include "monitored_barrier.h"
-#include "shared_group.h"
-#include "store_exchange.h"
 
 namespace {
 
 using namespace memspan::tensors;
 
-std::shared_ptr<const GroupHandle> join(const c10::intrusive_ptr<c10d::Store>& store, int rank,
-                                        int size, Milliseconds limit) {
-  const Members members{rank, size, store, limit};
-  StoreExchange exchange(members, "process_group");
-  memspan_group_t group = nullptr;
-  const Interruptible interruptible;
-  const int32_t code =
-      memspan_group_create(rank, size, StoreExchange::call, &exchange, milliseconds(limit), &group);
-  if (code != SMEM_OK) throw_if_interrupted();
-  TORCH_CHECK_WITH(DistBackendError, exchange.failure().empty(), "joining: ", exchange.failure());
-  check(code);
-  return std::make_shared<const GroupHandle>(group);
-}
-
-class MemspanBackend final : public SharingBackend {
+class MemspanBackend final : public GroupBackend {
  public:
-  MemspanBackend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                 Milliseconds limit)
-      : SharingBackend(rank, size),
-        channel_(std::make_shared<Channel>(join(store, rank, size, limit))),
-        options_(c10::make_intrusive<Options>("memspan", limit)) {
-    BackendsByName::forget_all();
-  }
-  ~MemspanBackend() override {
-    end([] { return 0; });
-  }
+  using GroupBackend::GroupBackend;
 
   const std::string getBackendName() const override { return "memspan"; }
-  c10::intrusive_ptr<Options> getBackendOptions() override { return options_; }
-  void setSequenceNumberForGroup() override {}
-  uint64_t getSequenceNumberForGroup() override { return sequence_; }
-  void setTimeout(Milliseconds limit) override {
-    check(memspan_group_set_timeout(group(), milliseconds(limit)));
-    options_->timeout = limit;
-  }
-  void shutdown() override {
-    end(run_signal_functions);
-    throw_if_interrupted();
-  }
-  // Ends what waits in the group, here and at the members that need this one.
-  void abort() override {
-    if (!channel_->is_closed()) memspan_group_leave(channel_->group);
-  }
-
-  std::shared_ptr<const GroupHandle> share_group() override {
-    auto handle = channel_->handle();
-    TORCH_CHECK_WITH(DistBackendError, handle != nullptr, kShutDown);
-    return handle;
-  }
-  bool run_at_once(c10::function_ref<void(memspan_group_t)> collective) override {
-    const Interruptible interruptible;
-    const CollectiveQueue::Turn turn(queue_);
-    if (!turn) return false;
-    ++sequence_;
-    collective(group());
-    return true;
-  }
-  void run_in_order(std::function<void()> task) override {
-    collective(OpType::UNKNOWN, false, {}, {}, std::move(task), Arrives::kNever)->wait(kNoTimeout);
-  }
 
   WorkPtr barrier(const c10d::BarrierOptions& options) override {
     return collective(OpType::BARRIER, options.asyncOp, {}, {},
@@ -101,7 +39,7 @@ class MemspanBackend final : public SharingBackend {
   }
   void monitoredBarrier(const c10d::BarrierOptions& options, bool waits_for_all) override {
     const Milliseconds limit =
-        options.timeout == c10d::kUnsetTimeout ? options_->timeout : options.timeout;
+        options.timeout == c10d::kUnsetTimeout ? getBackendOptions()->timeout : options.timeout;
     MonitoredBarrier(group(), monitored_barriers_++, limit).run(waits_for_all);
   }
 
@@ -303,12 +241,6 @@ class MemspanBackend final : public SharingBackend {
   }
 
  private:
-  memspan_group_t group() const {
-    TORCH_CHECK_WITH(DistBackendError, !channel_->is_closed(), kShutDown);
-    return channel_->group;
-  }
-  static constexpr const char* kShutDown = "the process group has been shut down";
-
   // Pairs for every member.
   struct Parts {
     std::vector<void*> results;
@@ -327,68 +259,6 @@ class MemspanBackend final : public SharingBackend {
     }
   };
 
-  // Ends the group with its collectives, or without those whose members do not come. The works of
-  // these fail.
-  void end(int (*is_interrupted)()) {
-    constexpr auto kPatience = std::chrono::seconds(3);
-    BackendsByName::forget_all();
-    if (!queue_.becomes_idle(kPatience, is_interrupted)) {
-      TORCH_WARN("memspan: rank ", rank_, " destroys a process group with collectives under way, ",
-                 "which fail: other ranks have not joined them");
-      abort();
-    }
-    queue_.stop();
-    channel_->close();
-  }
-
-  // A collective is work for the processor: once all members are there it is quicker to do it at
-  // once than beside the computation. A caller waits for the others no longer than this.
-  static constexpr uint32_t kPatienceUs = 5000;
-
-  // Whether this member says that it has come: not at collectives that no member calls
-  // asynchronously, so that nobody asks.
-  enum class Arrives { kAlways, kNever };
-
-  template <typename Task>
-  WorkPtr collective(OpType type, bool is_async, const Tensors& inputs, Tensors outputs, Task task,
-                     Arrives arrives = Arrives::kAlways) {
-    ++sequence_;
-    const Interruptible interruptible;
-    const memspan_group_t group = this->group();
-    const char* const title = title_if_profiled(type);
-    CollectiveQueue::Turn turn(queue_);
-    const auto arrive = [group, arrives] {
-      if (arrives == Arrives::kAlways) check(memspan_group_arrive(group));
-    };
-    if (turn) arrive();
-    if (turn && !is_async && title == nullptr) {
-      task();
-      return c10::make_intrusive<DoneCollective>(rank_, type, std::move(outputs));
-    }
-    auto work = c10::make_intrusive<Collective>(rank_, type, std::move(outputs), title, inputs);
-    if (turn && (!is_async || memspan_group_wait_for_arrivals(group, kPatienceUs) == SMEM_OK)) {
-      work->run(task);
-      turn.give_up();
-      work->end();  // nobody has it yet, so nobody has its future
-      return work;
-    }
-    const bool has_arrived{turn};
-    // The task computes as the caller would: in inference mode, without gradients.
-    queue_.add({work,
-                [arrive, has_arrived, state = at::ThreadLocalState(), task = std::move(task)] {
-                  if (!has_arrived) arrive();
-                  const at::ThreadLocalStateGuard as_the_caller(state);
-                  task();
-                }},
-               turn);
-    return work;
-  }
-
-  WorkPtr message(OpType type, memspan_group_request_t request, Tensor tensor,
-                  std::unique_ptr<ToWrite> result) {
-    return c10::make_intrusive<MessageWork>(rank_, type, title_if_profiled(type), channel_, request,
-                                            std::move(tensor), std::move(result));
-  }
   WorkPtr receive(OpType type, Tensors& tensors, int member, int tag) {
     auto result = std::make_unique<ToWrite>(only(tensors));
     memspan_group_request_t request = nullptr;
@@ -531,12 +401,7 @@ class MemspanBackend final : public SharingBackend {
     });
   }
 
-  std::shared_ptr<Channel> channel_;  // owners: this and the works of messages
-  c10::intrusive_ptr<Options> options_;
-  CollectiveQueue queue_;
-  std::atomic<uint64_t> sequence_ = 0;
   std::atomic<int64_t> monitored_barriers_ = 0;
-  const LiveGroup live_{[this] { return queue_.is_idle(); }, [this] { abort(); }};
 };
 
 }  // namespace
