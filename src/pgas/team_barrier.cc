@@ -3,22 +3,9 @@
 // central counter for others.
 #include <fmt/format.h>
 
-#include <iterator>
-
 #include "pgas/team.h"
 
 namespace memspan {
-namespace {
-
-// Names the call in the upper bits of CollectiveSignature::encode().
-const char* name_of_call(std::uint64_t kind_and_barrier) {
-  constexpr const char* kNames[] = {"another one",  "a broadcast", "a collect", "an alltoall",
-                                    "an alltoalls", "a reduction", "a scan"};
-  const std::uint64_t kind = kind_and_barrier >> 6;
-  return kNames[kind < std::size(kNames) ? kind : 0];
-}
-
-}  // namespace
 
 void Team::publish(const std::uint64_t* words, int count, std::uint64_t sequence) {
   SyncLine& mine = area_.line(index_, sequence);
@@ -71,16 +58,6 @@ Status Team::barrier_checked(const char* what, const CollectiveSignature& mine,
   MEMSPAN_PASS(barrier(what, words, count));
   // One look each finds a difference in any team: not all can have what their next one has.
   return compare_signature(signature, next_member());
-}
-
-Status Team::explain_difference(std::uint64_t mine, std::uint64_t other, int member) const {
-  const auto root_of = [](std::uint64_t signature) { return signature >> 40 & 0x3fff; };
-  const auto bytes_of = [](std::uint64_t signature) { return signature & 0xff'ffff'ffff; };
-  const SignatureField fields[] = {{"the call", mine >> 54, name_of_call},
-                                   {"PE_root", root_of(mine)},
-                                   {"the size of the elements in bytes", bytes_of(mine)}};
-  const std::uint64_t words[] = {other >> 54, root_of(other), bytes_of(other)};
-  return compare_signatures(fields, words, peer_of(member));
 }
 
 Status Team::explain(const Status& status, std::uint64_t sequence) const {
@@ -211,8 +188,8 @@ Status Team::check_broadcasts(std::uint64_t last) {
     const std::uint64_t mine = signature_of(index_, sequence);
     const std::uint64_t theirs = signature_of(next, sequence);
     if (theirs == mine || !CollectiveSignature::is_of_barrier(theirs, sequence)) continue;
-    return broken_ =
-               explain_difference(mine, theirs, next).annotate("a broadcast before this call");
+    return broken_ = CollectiveSignature::explain_difference(mine, theirs, peer_of(next))
+                         .annotate("a broadcast before this call");
   }
   return Status::ok();
 }

@@ -91,13 +91,11 @@ Status Team::lead(const char* what, std::uint64_t sequence) {
 std::size_t Team::eager_bytes_used(int member, std::uint64_t sequence) const {
   const std::uint64_t signature =
       area_.line(member, sequence).words[kSignatureWord].load(std::memory_order_relaxed);
-  const auto bytes = static_cast<std::size_t>(signature & 0xff'ffff'ffff);
+  const auto [kind, bytes, root] = CollectiveSignature::decode(signature);
   if (!CollectiveSignature::is_of_barrier(signature, sequence) || bytes > eager_bytes()) return 0;
-  const auto kind = static_cast<CollectiveKind>(signature >> 60);
-  const bool is_read =
-      kind == CollectiveKind::kBroadcast
-          ? static_cast<int>(signature >> 40 & 0x3fff) == member
-          : kind != CollectiveKind::kAlltoall && kind != CollectiveKind::kAlltoalls;
+  const bool is_read = kind == CollectiveKind::kBroadcast ? root == member
+                                                          : kind != CollectiveKind::kAlltoall &&
+                                                                kind != CollectiveKind::kAlltoalls;
   return is_read ? bytes : 0;
 }
 

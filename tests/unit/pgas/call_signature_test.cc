@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pgas/team.h"
+#include "pgas/call_signature.h"
 
 #include <gmock/gmock.h>
 
