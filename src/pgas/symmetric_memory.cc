@@ -9,6 +9,7 @@
 #include "core/thread.h"
 #include "device/host/copy.h"
 #include "memory/budget.h"
+#include "pgas/exchange_texts.h"
 
 namespace memspan::pgas {
 namespace {

@@ -19,33 +19,6 @@ constexpr int kMostByAllToAllFlags = 8;
 // know it unasked.
 constexpr std::uint64_t kWorldAreaOffset = 0;
 
-constexpr std::size_t kBytesOfBarrier = kPayloadWords * sizeof(std::uint64_t);
-
-Result<std::vector<std::string>> gather_texts(Team& team, const char* what, std::string mine) {
-  mine.resize(std::min(mine.size(), kMostTextBytes));
-  const std::uint64_t length = mine.size();
-  MEMSPAN_PASS(team.barrier(what, &length, 1));
-  std::vector<std::string> all;
-  std::size_t longest = 0;
-  for (int member = 0; member < team.size(); ++member) {
-    all.emplace_back(std::min<std::uint64_t>(team.word(member, 0), kMostTextBytes), '\0');
-    longest = std::max(longest, all.back().size());
-  }
-  for (std::size_t done = 0; done < longest; done += kBytesOfBarrier) {
-    std::uint64_t words[kPayloadWords] = {};
-    if (done < mine.size())
-      std::memcpy(words, mine.data() + done, std::min(mine.size() - done, kBytesOfBarrier));
-    MEMSPAN_PASS(team.barrier(what, words, kPayloadWords));
-    for (int member = 0; member < team.size(); ++member) {
-      std::string& text = all[member];
-      for (int i = 0; i < kPayloadWords; ++i) words[i] = team.word(member, i);
-      if (done < text.size())
-        std::memcpy(text.data() + done, words, std::min(text.size() - done, kBytesOfBarrier));
-    }
-  }
-  return all;
-}
-
 }  // namespace
 
 Status check_shape(const TeamShape& shape, int parent_size) {
@@ -203,10 +176,6 @@ Status Team::destroy(const char* what) {
       }));
   world_.free_internal(area_offset_);
   return Status::ok();
-}
-
-Exchange exchange_by_barriers(Team& team, const char* what) {
-  return [&team, what](const std::string& mine) { return gather_texts(team, what, mine); };
 }
 
 }  // namespace memspan

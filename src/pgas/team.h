@@ -206,10 +206,4 @@ class Team : NotCopyable {
 // kInvalidArgument, naming the reason, when `shape` does not fit a parent of `parent_size`.
 Status check_shape(const TeamShape& shape, int parent_size);
 
-// An all-gather of short texts among the members, by the words that the barriers of `team` carry:
-// for what is done once in a job. Longer texts are cut. `what` names the call in messages; both
-// must outlive it. One thread at a time.
-inline constexpr std::size_t kMostTextBytes = 2048;
-Exchange exchange_by_barriers(Team& team, const char* what);
-
 }  // namespace memspan

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "device/host/copy.h"
+#include "pgas/exchange_texts.h"
 #include "pgas/group/call.h"
 
 namespace memspan::pgas {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pgas/team.h"
+#include "pgas/exchange_texts.h"
 
 #include "unit/pgas/thread_job.h"
 
