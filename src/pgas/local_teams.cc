@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "pgas/leader_exchange.h"
 #include "pgas/team.h"
 
 namespace memspan {
@@ -66,7 +67,11 @@ Result<LocalTeams::Entry*> LocalTeams::attach(const char* what, const TeamShape&
       // Members on other nodes, whose area stays, also count the barrier that fails.
       if (found == nullptr) failed = ++pasts_[key].last_barrier;
     }
-    if (found == nullptr) Team::tell_no_room(world_, shape, key, failed);
+    if (found == nullptr) {
+      const TeamMembers members(world_, shape, key);
+      if (members.nodes() != nullptr)
+        LeaderExchange::tell_failure({members, failed, what}, Code::kOutOfMemory, -1);
+    }
   } else {
     MEMSPAN_TRY(
         wait_for(

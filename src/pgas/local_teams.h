@@ -17,7 +17,7 @@
 #pragma once
 
 #include "pgas/sync_area.h"
-#include "pgas/team_nodes.h"
+#include "pgas/team_members.h"
 
 namespace memspan {
 

@@ -9,11 +9,11 @@
 //
 // The area is in the internal area of the team's first member on the node and starts as zeros. It
 // has a slot for every member; the node's first member writes those of members on other nodes
-// (team_nodes.h). Numbers only grow: barrier k of the team is number k, so nothing is ever reset.
-// With t turns a member may write its line or buffer of barrier k + t once all have entered barrier
-// k + 1, since all have then read barrier k. Two suffice for barriers. Small teams have more, so
-// that the root of broadcasts need not wait for the others at each: if processes share cores, each
-// such wait is a turn of the scheduler. Lines are small and have the most.
+// (leader_exchange.h). Numbers only grow: barrier k of the team is number k, so nothing is ever
+// reset. With t turns a member may write its line or buffer of barrier k + t once all have entered
+// barrier k + 1, since all have then read barrier k. Two suffice for barriers. Small teams have
+// more, so that the root of broadcasts need not wait for the others at each: if processes share
+// cores, each such wait is a turn of the scheduler. Lines are small and have the most.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/team.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
 
 #include "core/status.h"
@@ -20,17 +18,6 @@ constexpr int kMostByAllToAllFlags = 8;
 constexpr std::uint64_t kWorldAreaOffset = 0;
 
 }  // namespace
-
-Status check_shape(const TeamShape& shape, int parent_size) {
-  auto in_parent = [&](std::int64_t member) { return member >= 0 && member < parent_size; };
-  std::int64_t last = shape.start + (static_cast<std::int64_t>(shape.size) - 1) * shape.stride;
-  if (shape.size >= 1 && (shape.stride != 0 || shape.size == 1) && in_parent(shape.start) &&
-      in_parent(last))
-    return Status::ok();
-  return {Code::kInvalidArgument,
-          fmt::format("start {}, stride {}, size {} do not fit into a team of {}", shape.start,
-                      shape.stride, shape.size, parent_size)};
-}
 
 std::unique_ptr<Team> Team::world(World& world) {
   // The leader hands out none of it later.
@@ -55,39 +42,23 @@ Team::Id Team::id_of(int maker, std::uint64_t place) {
 }
 
 std::unique_ptr<Team> Team::at(World& world, const TeamShape& shape, std::uint64_t place, Id id) {
-  auto team = std::unique_ptr<Team>(new Team(world, shape));
-  team->id_ = id;
+  auto team = std::unique_ptr<Team>(new Team(world, shape, id));
   team->move_to(place);
   return team;
 }
 
 std::unique_ptr<Team> Team::local(LocalTeams& teams, const TeamShape& shape) {
-  auto team = std::unique_ptr<Team>(new Team(teams.world(), shape));
-  team->local_teams_ = &teams;
-  team->is_uncommon_ = true;
-  team->id_ = LocalTeams::key_of(shape);
-  return team;
+  return std::unique_ptr<Team>(new Team(teams.world(), shape, LocalTeams::key_of(shape), &teams));
 }
 
-void Team::tell_no_room(World& world, const TeamShape& shape, Id id, std::uint64_t sequence) {
-  const auto nodes = TeamNodes::of(world, shape);
-  if (nodes == nullptr || shape.peer_of(nodes->my_leader()) != world.rank()) return;
-  LeaderExchange::tell_failure({world, shape, *nodes, {MessageKind::kBarrier, id, sequence}, ""},
-                               Code::kOutOfMemory, -1);
-}
-
-Team::Team(World& world, const TeamShape& shape)
-    : world_(world),
-      shape_(shape),
-      index_(shape.member_of(world.rank())),
-      uses_central_counter_(world.is_oversubscribed() || shape.size > kMostByAllToAllFlags),
-      nodes_(TeamNodes::of(world, shape)) {
-  is_uncommon_ = nodes_ != nullptr;
-}
+Team::Team(World& world, const TeamShape& shape, Id id, LocalTeams* local_teams)
+    : TeamMembers(world, shape, id),
+      uses_central_counter_(world.is_oversubscribed() || size() > kMostByAllToAllFlags),
+      is_uncommon_(local_teams != nullptr || nodes() != nullptr),
+      local_teams_(local_teams) {}
 
 void Team::move_to(std::uint64_t place) {
-  const int first = nodes_ ? nodes_->my_leader() : 0;
-  area_ = SyncArea(world_.internal_area(shape_.peer_of(first)) + place, shape_.size);
+  area_ = SyncArea(world().internal_area(peer_of(node_leader())) + place, size());
   area_offset_ = place;
   catch_up();
 }
@@ -98,19 +69,19 @@ Status Team::prepare_local(const char* what) {
     catch_up();
     return Status::ok();
   }
-  MEMSPAN_TRY_ASSIGN(entry_, local_teams_->attach(what, shape_, id_), "making the team");
+  MEMSPAN_TRY_ASSIGN(entry_, local_teams_->attach(what, shape(), id()), "making the team");
   move_to(entry_->place.load(std::memory_order_relaxed));
   return Status::ok();
 }
 
 Result<std::unique_ptr<Team>> Team::split(const char* what, const TeamShape& shape) {
-  MEMSPAN_PASS(check_shape(shape, shape_.size));
-  const TeamShape part = shape_.part(shape);
+  MEMSPAN_PASS(check_shape(shape, size()));
+  const TeamShape part = TeamMembers::shape().part(shape);
   // On each node the first of the new members makes the area and reports its place. Words 0 to 2
   // are the shape, to catch callers that disagree, word 3 the place plus one, 0 for no space.
-  const int first = first_near_member(world_, part);
+  const int first = first_near_member(world(), part);
   std::optional<std::uint64_t> made;
-  if (first >= 0 && part.peer_of(first) == world_.rank()) made = make_area(world_, shape.size);
+  if (first >= 0 && part.peer_of(first) == world().rank()) made = make_area(world(), shape.size);
   const auto number = [](int value) { return static_cast<std::uint64_t>(value); };
   const std::uint64_t words[] = {number(shape.start), number(shape.stride), number(shape.size),
                                  made ? *made + 1 : 0};
@@ -118,39 +89,39 @@ Result<std::unique_ptr<Team>> Team::split(const char* what, const TeamShape& sha
       {"the start", words[0]}, {"the stride", words[1]}, {"the size", words[2]}};
   MEMSPAN_PASS(barrier(what, words, 4));
   Status agreed = compare_with_all(*this, fields);
-  const auto nodes = TeamNodes::of(world_, part);
+  const auto nodes = TeamNodes::of(world(), part);
   for (int node = 0; agreed.is_ok() && node < (nodes ? nodes->count() : 1); ++node)
     if (word(shape.peer_of(nodes ? nodes->leader(node) : 0), 3) == 0)
       agreed = Status(Code::kOutOfMemory, "no room for another team");
   if (!agreed.is_ok()) {
-    if (made) world_.free_internal(*made);
+    if (made) world().free_internal(*made);
     return agreed;
   }
-  if (shape.member_of(index_) < 0) return std::unique_ptr<Team>();
-  return at(world_, part, word(shape.peer_of(first), 3) - 1,
+  if (shape.member_of(index()) < 0) return std::unique_ptr<Team>();
+  return at(world(), part, word(shape.peer_of(first), 3) - 1,
             id_of(part.peer_of(0), word(shape.peer_of(0), 3) - 1));
 }
 
 Result<std::unique_ptr<Team>> Team::split_mapped(const char* what) {
   std::vector<int> peers;
   for (int member = 0; member < size(); ++member)
-    if (member == index_ || world_.route(peer_of(member)).is_direct())
+    if (member == index() || world().route(peer_of(member)).is_direct())
       peers.push_back(peer_of(member));
   const auto number = static_cast<int>(peers.size());
   const int first = peers[0];
   std::optional<std::uint64_t> made;
-  if (first == world_.rank()) made = make_area(world_, number);
+  if (first == world().rank()) made = make_area(world(), number);
   // The first of each reports the place, plus one; 0 for no space.
   const std::uint64_t words[] = {made ? *made + 1 : 0, static_cast<std::uint64_t>(first)};
   MEMSPAN_PASS(barrier(what, words, 2));
   for (int member = 0; member < size(); ++member)
     if (static_cast<int>(word(member, 1)) == peer_of(member) && word(member, 0) == 0) {
-      if (made) world_.free_internal(*made);
+      if (made) world().free_internal(*made);
       return Status(Code::kOutOfMemory, "no room for another team");
     }
-  const std::uint64_t place = word(shape_.member_of(first), 0) - 1;
-  const TeamShape shape = number == size() ? shape_ : TeamShape::of(std::move(peers));
-  return at(world_, shape, place, id_of(first, place));
+  const std::uint64_t place = word(shape().member_of(first), 0) - 1;
+  const TeamShape mapped = number == size() ? shape() : TeamShape::of(std::move(peers));
+  return at(world(), mapped, place, id_of(first, place));
 }
 
 Status Team::destroy(const char* what) {
@@ -162,19 +133,19 @@ Status Team::destroy(const char* what) {
   SyncHeader& header = area_.header();
   header.departed.fetch_add(1, std::memory_order_acq_rel);
   if (!is_node_leader()) return Status::ok();
-  if (nodes_) world_.messages().discard(MessageKind::kBarrier, id_);
+  if (nodes()) world().messages().discard(MessageKind::kBarrier, id());
   // Only when the last member of the node has taken its last look may the area serve another team.
   const auto members = static_cast<std::uint64_t>(near_members());
   MEMSPAN_PASS(wait_for(
-      world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
+      world().waiting(), WaitsFor::kSync, what, Deadline::never(),
       [&] { return header.departed.load(std::memory_order_acquire) == members; },
       [&] {
         // A member that has begun to leave has counted itself before.
         for (int member = 0; member < size(); ++member)
-          if (world_.is_near(peer_of(member)) && !is_alive(member)) return peer_of(member);
+          if (is_near(member) && !is_alive(member)) return peer_of(member);
         return -1;
       }));
-  world_.free_internal(area_offset_);
+  world().free_internal(area_offset_);
   return Status::ok();
 }
 

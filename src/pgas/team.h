@@ -2,24 +2,23 @@
 // A team: which PEs are its members, this process's place among them, and how they synchronise.
 //
 // On one node that is a sync area in shared memory. On several, each node has an area, and the
-// nodes' first members exchange by messages what was gathered there (team_nodes.h).
+// nodes' first members exchange by messages what was gathered there (leader_exchange.h).
 #pragma once
 
 #include "pgas/call_signature.h"
+#include "pgas/leader_exchange.h"
 #include "pgas/local_teams.h"
 
 namespace memspan {
 
 // One thread at a time for collective calls (as OpenSHMEM has it); queries are thread-safe.
-class Team : NotCopyable {
+class Team : public TeamMembers {
  public:
   // The team of all peers; costs no communication.
   static std::unique_ptr<Team> world(World& world);
   // A place for a team of so many in the internal area of this process, all zero; nullopt if there
   // is no space.
   static std::optional<std::uint64_t> make_area(World& world, int members);
-  // Names the team in messages: never used twice, the same on all members.
-  using Id = std::uint64_t;
   // The id of a team whose area `maker` made at `place`.
   static Id id_of(int maker, std::uint64_t place);
   // The team of `shape`, peers of the world and this process among them, whose sync area is at
@@ -29,23 +28,8 @@ class Team : NotCopyable {
   // The team of `shape`, peers of the world and this process among them, whose members agree on an
   // area at their first barrier. Not collective: members make it when they like.
   static std::unique_ptr<Team> local(LocalTeams& teams, const TeamShape& shape);
-  // On the other nodes, ends barrier `sequence` of a team whose area this process, its first member
-  // on this node, could not make.
-  static void tell_no_room(World& world, const TeamShape& shape, Id id, std::uint64_t sequence);
 
-  World& world() const { return world_; }
-  const TeamShape& shape() const { return shape_; }
-  int size() const { return shape_.size; }
-  int index() const { return index_; }  // of this process
-  int peer_of(int member) const { return shape_.peer_of(member); }
-  // Null when all members are on this node.
-  const TeamNodes* nodes() const { return nodes_.get(); }
-  // Whether this is the first of the members on this node, and how many those are.
-  bool is_node_leader() const { return index_ == (nodes_ ? nodes_->my_leader() : 0); }
-  int near_members() const {
-    return nodes_ ? static_cast<int>(nodes_->near().size()) : shape_.size;
-  }
-  Id id() const { return id_; }
+  using TeamMembers::world;
   int num_contexts() const { return num_contexts_; }
   void set_num_contexts(int count) { num_contexts_ = count; }
 
@@ -103,16 +87,16 @@ class Team : NotCopyable {
   // This process's eager buffer for its next barrier (make_room()), and a member's for the last
   // one.
   std::size_t eager_bytes() const { return area_.eager_bytes(); }
-  std::byte* my_eager_buffer() const { return area_.eager_buffer(index_, sequence_ + 1); }
+  std::byte* my_eager_buffer() const { return area_.eager_buffer(index(), sequence_ + 1); }
   const std::byte* eager_buffer(int member) const { return area_.eager_buffer(member, sequence_); }
 
  private:
-  Team(World& world, const TeamShape& shape);
+  Team(World& world, const TeamShape& shape, Id id, LocalTeams* local_teams = nullptr);
   void move_to(std::uint64_t place);
   Status prepare_local(const char* what);
   // The sequence continues from the area, in which no broadcast is under way: a process may leave a
   // job and join it again, and have several local teams of the same members.
-  void catch_up() { sequence_ = entered_ = area_.last_barrier_of(index_); }
+  void catch_up() { sequence_ = entered_ = area_.last_barrier_of(index()); }
   Status await_entered(const char* what, std::uint64_t sequence);
   // Waits until the next barrier's line or buffer, one of so many, is no longer read.
   Status await_turn(const char* what, std::uint64_t turns) {
@@ -121,11 +105,11 @@ class Team : NotCopyable {
   }
   Status check_broadcasts(std::uint64_t last);
   Status explain(const Status& status, std::uint64_t sequence) const;
-  int next_member() const { return index_ + 1 < shape_.size ? index_ + 1 : 0; }
+  int next_member() const { return index() + 1 < size() ? index() + 1 : 0; }
   // Writes the signature to this member's line of barrier `sequence`, and returns it.
   std::uint64_t sign(const CollectiveSignature& mine, std::uint64_t sequence) const {
     const std::uint64_t signature = mine.encode(sequence);
-    area_.line(index_, sequence).words[kSignatureWord].store(signature, std::memory_order_relaxed);
+    area_.line(index(), sequence).words[kSignatureWord].store(signature, std::memory_order_relaxed);
     return signature;
   }
   // With that of `member` for the barrier just over.
@@ -136,7 +120,6 @@ class Team : NotCopyable {
     return CollectiveSignature::explain_difference(mine, other, peer_of(member));
   }
 
-  bool is_alive(int member) const { return is_alive_peer(peer_of(member)); }
   bool has_entered(int member, std::uint64_t sequence) const {
     return area_.line(member, sequence).sequence.load(std::memory_order_acquire) >= sequence;
   }
@@ -146,7 +129,7 @@ class Team : NotCopyable {
   Status await_flag(const char* what, int member, std::uint64_t sequence, Lost lost) const {
     const SyncLine& line = area_.line(member, sequence);
     return wait_for(
-        world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
+        world().waiting(), WaitsFor::kSync, what, Deadline::never(),
         [&] { return line.sequence.load(std::memory_order_acquire) >= sequence; },
         Needs{lost, [&] { return peer_of(member); }});
   }
@@ -154,8 +137,6 @@ class Team : NotCopyable {
   // living, or fails for all: a member that entered it and then died does not fail it.
   int missing_from_flags(std::uint64_t sequence) const;
   int missing_from_counter(std::uint64_t sequence) const;
-  // first_lost() among the members.
-  int first_lost_of(int missing) const { return first_lost(world_, shape_, missing); }
   void publish(const std::uint64_t* words, int count, std::uint64_t sequence);
   void clear_words_of_earlier_barriers(int from, std::uint64_t sequence);
   Status barrier_by_all_to_all_flags(const char* what, std::uint64_t sequence);
@@ -166,17 +147,10 @@ class Team : NotCopyable {
   Status barrier_among_nodes(const char* what, std::uint64_t sequence);
   Status follow_leader(const char* what, std::uint64_t sequence);
   Status lead(const char* what, std::uint64_t sequence);
-  LeaderExchange::Place exchange_place(const char* what, std::uint64_t sequence) const {
-    return {world_, shape_, *nodes_, {MessageKind::kBarrier, id_, sequence}, what};
-  }
   LeaderExchange::Block lines_of_node(std::uint64_t sequence) const;
   Status take_lines(int node, std::span<const std::byte> block, std::uint64_t sequence);
   std::size_t eager_bytes_used(int member, std::uint64_t sequence) const;
 
-  // By its number among the deaths, which is set after the count of all and implies it.
-  bool is_alive_peer(int peer) const {
-    return world_.segment().peer(peer).death.load(std::memory_order_acquire) == 0;
-  }
   // The contents of a proposal of a team of the living, before its area.
   struct Living;
   // This team and the teams of the living that could not meet, in which others may have succeeded.
@@ -185,9 +159,6 @@ class Team : NotCopyable {
   Status propose_living();
   std::optional<Living> proposal_of(int maker);
 
-  World& world_;
-  TeamShape shape_;
-  int index_;
   SyncArea area_;
   std::uint64_t area_offset_ = 0;  // in the internal area of the node's first member
   std::uint64_t sequence_ = 0;     // of the last barrier
@@ -195,15 +166,10 @@ class Team : NotCopyable {
   bool uses_central_counter_;
   bool is_uncommon_;  // local, or on several nodes
   int num_contexts_ = 0;
-  Status broken_;                       // why the team can have no more barriers
-  LocalTeams* local_teams_ = nullptr;   // of a local one
-  LocalTeams::Entry* entry_ = nullptr;  // the same, once it has had one
-  std::unique_ptr<TeamNodes> nodes_;    // null on one node
-  Id id_ = 0;
+  Status broken_;                                // why the team can have no more barriers
+  LocalTeams* local_teams_ = nullptr;            // of a local one
+  LocalTeams::Entry* entry_ = nullptr;           // the same, once it has had one
   std::vector<std::unique_ptr<Team>> attempts_;  // shrinking()
 };
-
-// kInvalidArgument, naming the reason, when `shape` does not fit a parent of `parent_size`.
-Status check_shape(const TeamShape& shape, int parent_size);
 
 }  // namespace memspan

@@ -8,7 +8,7 @@
 namespace memspan {
 
 void Team::publish(const std::uint64_t* words, int count, std::uint64_t sequence) {
-  SyncLine& mine = area_.line(index_, sequence);
+  SyncLine& mine = area_.line(index(), sequence);
   for (int i = 0; i < count; ++i) mine.words[i].store(words[i], std::memory_order_relaxed);
   // Pairs with the acquire loads of members that wait for it; by counter the fetch_add does it.
   mine.sequence.store(sequence, std::memory_order_release);
@@ -21,11 +21,11 @@ Status Team::barrier(const char* what, const std::uint64_t* words, int count) {
     MEMSPAN_PASS(prepare(what));
   MEMSPAN_PASS(await_turn(what, area_.turns()));
   const std::uint64_t sequence = sequence_ + 1;
-  const bool is_far = is_uncommon_ && nodes_ != nullptr;
+  const bool is_far = is_uncommon_ && nodes() != nullptr;
   if (is_far) [[unlikely]]
     clear_words_of_earlier_barriers(count, sequence);
   publish(words, count, sequence);
-  if (shape_.size > 1) {
+  if (size() > 1) {
     Status status = is_far                  ? barrier_among_nodes(what, sequence)
                     : uses_central_counter_ ? barrier_by_central_counter(what, sequence)
                                             : barrier_by_all_to_all_flags(what, sequence);
@@ -40,7 +40,7 @@ Status Team::barrier(const char* what, const std::uint64_t* words, int count) {
 
 // Members whose words are the same share them on the way to other nodes.
 void Team::clear_words_of_earlier_barriers(int from, std::uint64_t sequence) {
-  SyncLine& mine = area_.line(index_, sequence);
+  SyncLine& mine = area_.line(index(), sequence);
   for (int i = from; i < kPayloadWords; ++i) {
     const std::uint64_t word = mine.words[i].load(std::memory_order_relaxed);
     if (i == kSignatureWord && CollectiveSignature::is_of_barrier(word, sequence)) continue;
@@ -68,35 +68,35 @@ Status Team::explain(const Status& status, std::uint64_t sequence) const {
   for (int member = 0; member < size(); ++member) {
     if (has_entered(member, sequence)) continue;
     missing.push_back(peer_of(member));
-    if (world_.is_near(peer_of(member))) near.push_back(peer_of(member));
+    if (is_near(member)) near.push_back(peer_of(member));
   }
   return status.annotate(
       fmt::format("PE {} did not come", fmt::join(near.empty() ? missing : near, ", ")));
 }
 
 Status Team::barrier_by_all_to_all_flags(const char* what, std::uint64_t sequence) {
-  for (int member = 0; member < shape_.size; ++member)
-    if (member != index_) world_.route(shape_.peer_of(member)).notify_sync();
-  for (int i = 1; i < shape_.size; ++i) {
-    int member = index_ + i < shape_.size ? index_ + i : index_ + i - shape_.size;
+  for (int member = 0; member < size(); ++member)
+    if (member != index()) world().route(peer_of(member)).notify_sync();
+  for (int i = 1; i < size(); ++i) {
+    int member = index() + i < size() ? index() + i : index() + i - size();
     MEMSPAN_PASS(await_flag(what, member, sequence,
-                            [&] { return first_lost_of(missing_from_flags(sequence)); }));
+                            [&] { return first_lost(missing_from_flags(sequence)); }));
   }
   return Status::ok();
 }
 
 Status Team::barrier_by_central_counter(const char* what, std::uint64_t sequence) {
   SyncHeader& header = area_.header();
-  auto members = static_cast<std::uint64_t>(shape_.size);
+  auto members = static_cast<std::uint64_t>(size());
   // acq_rel: the last one has seen what all before it stored, and passes it on by `released`.
   if (header.entered.fetch_add(1, std::memory_order_acq_rel) + 1 == members * sequence) {
     release(sequence);
     return Status::ok();
   }
   return wait_for(
-      world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
+      world().waiting(), WaitsFor::kSync, what, Deadline::never(),
       [&] { return header.released.load(std::memory_order_acquire) >= sequence; },
-      Needs{[&] { return first_lost_of(missing_from_counter(sequence)); },
+      Needs{[&] { return first_lost(missing_from_counter(sequence)); },
             [&] {
               int member = 0;
               while (member < size() && has_entered(member, sequence)) ++member;
@@ -108,15 +108,15 @@ void Team::release(std::uint64_t sequence) {
   area_.header().released.store(sequence, std::memory_order_release);
   // As in Route::notify().
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (world_.segment().header().anybody_sleeps.load(std::memory_order_relaxed) != 0)
-    world_.segment().ring_all();
+  if (world().segment().header().anybody_sleeps.load(std::memory_order_relaxed) != 0)
+    world().segment().ring_all();
 }
 
 int Team::missing_from_flags(std::uint64_t sequence) const {
   // First whether it is gone, then its flag: a member that is gone sets no more flags.
   for (int member = 0; member < size(); ++member)
     if (const int peer = peer_of(member);
-        world_.is_near(peer) && world_.waiting().is_gone(peer) && !has_entered(member, sequence))
+        world().is_near(peer) && world().waiting().is_gone(peer) && !has_entered(member, sequence))
       return peer;
   return -1;
 }
@@ -140,7 +140,7 @@ int Team::missing_from_counter(std::uint64_t sequence) const {
 
 Status Team::barrier_of_root(const char* what, const CollectiveSignature& mine, int root,
                              const std::uint64_t* words, int count) {
-  if (is_uncommon_ || shape_.size == 1 || shape_.size > SyncArea::kMostWithManyTurns)
+  if (is_uncommon_ || size() == 1 || size() > SyncArea::kMostWithManyTurns)
     return barrier_checked(what, mine, words, count);
   if (!broken_.is_ok()) [[unlikely]]
     return broken_;
@@ -150,12 +150,12 @@ Status Team::barrier_of_root(const char* what, const CollectiveSignature& mine, 
   publish(words, count, sequence);
   // A barrier that waits for all counts how often they have entered any.
   if (uses_central_counter_) area_.header().entered.fetch_add(1, std::memory_order_acq_rel);
-  for (int member = 0; member < shape_.size; ++member)
-    if (member != index_) world_.route(shape_.peer_of(member)).notify_sync();
-  if (index_ != root) {
+  for (int member = 0; member < size(); ++member)
+    if (member != index()) world().route(peer_of(member)).notify_sync();
+  if (index() != root) {
     const Status status = await_flag(what, root, sequence, [&] {
       const int peer = peer_of(root);
-      return world_.waiting().is_gone(peer) && !has_entered(root, sequence) ? peer : -1;
+      return world().waiting().is_gone(peer) && !has_entered(root, sequence) ? peer : -1;
     });
     if (!status.is_ok()) return broken_ = explain(status, sequence);
   }
@@ -165,10 +165,10 @@ Status Team::barrier_of_root(const char* what, const CollectiveSignature& mine, 
 
 Status Team::await_entered(const char* what, std::uint64_t sequence) {
   if (!broken_.is_ok()) return broken_;
-  for (int member = 0; member < shape_.size; ++member) {
-    if (member == index_) continue;
+  for (int member = 0; member < size(); ++member) {
+    if (member == index()) continue;
     const Status status = await_flag(what, member, sequence,
-                                     [&] { return first_lost_of(missing_from_flags(sequence)); });
+                                     [&] { return first_lost(missing_from_flags(sequence)); });
     if (!status.is_ok()) return broken_ = explain(status, sequence);
   }
   MEMSPAN_PASS(check_broadcasts(sequence));
@@ -185,7 +185,7 @@ Status Team::check_broadcasts(std::uint64_t last) {
     return area_.line(member, sequence).words[kSignatureWord].load(std::memory_order_relaxed);
   };
   for (std::uint64_t sequence = entered_ + 1; sequence <= last; ++sequence) {
-    const std::uint64_t mine = signature_of(index_, sequence);
+    const std::uint64_t mine = signature_of(index(), sequence);
     const std::uint64_t theirs = signature_of(next, sequence);
     if (theirs == mine || !CollectiveSignature::is_of_barrier(theirs, sequence)) continue;
     return broken_ = CollectiveSignature::explain_difference(mine, theirs, peer_of(next))

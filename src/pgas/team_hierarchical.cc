@@ -29,56 +29,55 @@ Status Team::barrier_among_nodes(const char* what, std::uint64_t sequence) {
     int lost = missing_from_flags(sequence);
     for (int member = 0; lost < 0 && member < size(); ++member)
       if (!is_alive(member)) lost = peer_of(member);
-    lost = first_lost_of(lost);
+    lost = first_lost(lost);
     area_.header().failure.store(std::uint64_t{1} << 63 |
                                      static_cast<std::uint64_t>(status.code()) << 32 |
                                      static_cast<std::uint32_t>(lost + 1),
                                  std::memory_order_release);
-    LeaderExchange::tell_failure(exchange_place(what, sequence), status.code(), lost);
+    LeaderExchange::tell_failure({*this, sequence, what}, status.code(), lost);
   }
-  world_.segment().ring_all();
+  world().segment().ring_all();
   return status;
 }
 
 Status Team::follow_leader(const char* what, std::uint64_t sequence) {
-  const int leader = peer_of(nodes_->my_leader());
-  world_.route(leader).notify_sync();
+  const int leader = peer_of(node_leader());
+  world().route(leader).notify_sync();
   const SyncHeader& header = area_.header();
   const auto is_over = [&] { return header.released.load(std::memory_order_acquire) >= sequence; };
   MEMSPAN_PASS(wait_for(
-      world_.waiting(), WaitsFor::kSync, what, Deadline::never(),
+      world().waiting(), WaitsFor::kSync, what, Deadline::never(),
       [&] { return is_over() || header.failure.load(std::memory_order_acquire) != 0; },
       Needs{[&] {
               int missing = missing_from_flags(sequence);
-              if (missing < 0 && world_.waiting().is_gone(leader)) missing = leader;
-              return first_lost_of(missing);
+              if (missing < 0 && world().waiting().is_gone(leader)) missing = leader;
+              return first_lost(missing);
             },
             // The leader, once all of the node have come: it waits for other nodes.
             [&] {
-              for (const int member : nodes_->near())
+              for (const int member : nodes()->near())
                 if (!has_entered(member, sequence)) return peer_of(member);
               return leader;
             }}));
   if (is_over()) return Status::ok();
   const std::uint64_t failure = header.failure.load(std::memory_order_acquire);
   const int peer = static_cast<int>(failure & 0xffff'ffff) - 1;
-  if (peer >= 0) return lost_peer(world_.waiting(), peer);
+  if (peer >= 0) return lost_peer(world().waiting(), peer);
   return {static_cast<Code>(failure >> 32 & 0x7fff'ffff),
           fmt::format("it failed on PE {}, the first of this node's members", leader)};
 }
 
 Status Team::lead(const char* what, std::uint64_t sequence) {
-  for (const int member : nodes_->near())
+  for (const int member : nodes()->near())
     MEMSPAN_PASS(await_flag(what, member, sequence, [&] {
       int missing = missing_from_flags(sequence);
       // A member of another node that is gone may have entered, but then the others of its node
       // have not got past this barrier: it fails for all.
       for (int other = 0; missing < 0 && other < size(); ++other)
-        if (world_.waiting().is_gone(peer_of(other)) && !world_.is_near(peer_of(other)))
-          missing = peer_of(other);
-      return first_lost_of(missing);
+        if (world().waiting().is_gone(peer_of(other)) && !is_near(other)) missing = peer_of(other);
+      return first_lost(missing);
     }));
-  MEMSPAN_PASS(LeaderExchange::run(exchange_place(what, sequence), lines_of_node(sequence),
+  MEMSPAN_PASS(LeaderExchange::run({*this, sequence, what}, lines_of_node(sequence),
                                    [&](int node, std::span<const std::byte> block) {
                                      return take_lines(node, block, sequence);
                                    }));
@@ -103,7 +102,7 @@ LeaderExchange::Block Team::lines_of_node(std::uint64_t sequence) const {
   LeaderExchange::Block block;
   LineHead last{};
   std::size_t at_last = 0;
-  for (const int member : nodes_->near()) {
+  for (const int member : nodes()->near()) {
     const SyncLine& line = area_.line(member, sequence);
     LineHead head{.words = {}, .eager_bytes = 0, .members = 1};
     for (int i = 0; i < kPayloadWords; ++i)
@@ -127,7 +126,7 @@ LeaderExchange::Block Team::lines_of_node(std::uint64_t sequence) const {
 Status Team::take_lines(int node, std::span<const std::byte> block, std::uint64_t sequence) {
   const auto malformed = [] { return Status(Code::kInternal, "a malformed block of a barrier"); };
   LineHead head{};
-  for (const int member : nodes_->members(node)) {
+  for (const int member : nodes()->members(node)) {
     if (head.members == 0) {
       if (!LeaderExchange::read(block, head) || head.members == 0 ||
           head.eager_bytes > std::min(block.size(), eager_bytes()) ||

@@ -42,6 +42,10 @@ constexpr std::uint64_t kProposal = ~std::uint64_t{0};
 // A connection may break so long before the death of its peer is known.
 constexpr Duration kNoticePatience = std::chrono::seconds(1);
 
+bool is_alive_peer(const World& world, int peer) {
+  return world.segment().peer(peer).death.load(std::memory_order_acquire) == 0;
+}
+
 }  // namespace
 
 struct Team::Living {
@@ -79,22 +83,21 @@ std::vector<Team*> Team::shrinking() {
 
 Status Team::propose(Living& living) {
   const auto members = static_cast<int>(living.peers.size());
-  const auto place = world_.allocate_internal(living.room() + SyncArea::bytes_for(members));
+  const auto place = world().allocate_internal(living.room() + SyncArea::bytes_for(members));
   if (!place) return {Code::kOutOfMemory, "no room for another team"};
-  if (living.id == 0) living.id = id_of(world_.rank(), *place);
-  std::byte* const made = world_.internal_area(world_.rank()) + *place;
+  if (living.id == 0) living.id = id_of(world().rank(), *place);
+  std::byte* const made = world().internal_area(world().rank()) + *place;
   std::memset(static_cast<void*>(made + living.room()), 0, SyncArea::bytes_for(members));
   const std::string bytes = living.encode();
   std::memcpy(made, bytes.data(), bytes.size());
   // Counted after the look at the living. So a proposal may claim to know more than it does, and
   // then fails, but a member that knows as much as it does never waits for another.
-  const std::uint32_t deaths = world_.segment().header().deaths.load(std::memory_order_acquire);
+  const std::uint32_t deaths = world().segment().header().deaths.load(std::memory_order_acquire);
   for (Team* const team : shrinking())
-    team->area_.header().proposal.store(Proposal{deaths, world_.rank(), *place}.encode(),
+    team->area_.header().proposal.store(Proposal{deaths, world().rank(), *place}.encode(),
                                         std::memory_order_release);
   for (int member = 0; member < size(); ++member)
-    if (is_alive(member) && world_.is_near(peer_of(member)))
-      world_.route(peer_of(member)).notify_sync();
+    if (is_alive(member) && is_near(member)) world().route(peer_of(member)).notify_sync();
   return Status::ok();
 }
 
@@ -104,14 +107,15 @@ Status Team::propose_living() {
     if (is_alive(member)) living.peers.push_back(peer_of(member));
   MEMSPAN_PASS(propose(living));
   const std::string bytes = living.encode();
-  for (int node = 0; nodes_ && node < nodes_->count(); ++node) {
-    if (node == nodes_->mine()) continue;
-    for (const int member : nodes_->members(node)) {
+  for (int node = 0; nodes() && node < nodes()->count(); ++node) {
+    if (node == nodes()->mine()) continue;
+    for (const int member : nodes()->members(node)) {
       if (!is_alive(member)) continue;
       // If it dies now, its death ends what follows.
       for (const Team* const team : shrinking())
-        (void)world_.messages().send(peer_of(member), {MessageKind::kBarrier, team->id_, kProposal},
-                                     std::as_bytes(std::span(bytes)));
+        (void)world().messages().send(peer_of(member),
+                                      {MessageKind::kBarrier, team->id(), kProposal},
+                                      std::as_bytes(std::span(bytes)));
       break;
     }
   }
@@ -122,15 +126,15 @@ Status Team::propose_living() {
 std::optional<Team::Living> Team::proposal_of(int maker) {
   for (const Team* const team : shrinking())
     while (const auto bytes =
-               world_.messages().poll(maker, {MessageKind::kBarrier, team->id_, kProposal})) {
+               world().messages().poll(maker, {MessageKind::kBarrier, team->id(), kProposal})) {
       auto living =
           Living::decode({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, size());
       if (!living) continue;
       const auto& peers = living->peers;
       const bool can_be = std::all_of(peers.begin(), peers.end(), [this](int peer) {
-        return peer >= 0 && peer < world_.size() && is_alive_peer(peer);
+        return peer >= 0 && peer < world().size() && is_alive_peer(world(), peer);
       });
-      if (can_be && std::count(peers.begin(), peers.end(), world_.rank()) != 0) return living;
+      if (can_be && std::count(peers.begin(), peers.end(), world().rank()) != 0) return living;
     }
   return std::nullopt;
 }
@@ -138,30 +142,30 @@ std::optional<Team::Living> Team::proposal_of(int maker) {
 Result<std::unique_ptr<Team>> Team::shrink(const char* what) {
   MEMSPAN_PASS(prepare(what));
   const auto deaths_now = [this] {
-    return world_.segment().header().deaths.load(std::memory_order_acquire);
+    return world().segment().header().deaths.load(std::memory_order_acquire);
   };
   Proposal proposal;
   // A proposal that knows of so many deaths.
   const auto is_proposed = [&](std::uint32_t deaths) {
     for (const Team* const team : shrinking()) {
       proposal = Proposal::decode(team->area_.header().proposal.load(std::memory_order_acquire));
-      if (proposal.is_made && proposal.deaths >= deaths && is_alive_peer(proposal.maker))
+      if (proposal.is_made && proposal.deaths >= deaths && is_alive_peer(world(), proposal.maker))
         return true;
     }
     return false;
   };
   Status status;
   do {
-    acknowledge_deaths(world_.waiting());
+    acknowledge_deaths(world().waiting());
     const std::uint32_t deaths = deaths_now();
     int first = 0;
     while (!is_alive(first)) ++first;
     int first_near = 0;
-    while (!world_.is_near(peer_of(first_near)) || !is_alive(first_near)) ++first_near;
-    if (first == index_) MEMSPAN_PASS(propose_living());
+    while (!is_near(first_near) || !is_alive(first_near)) ++first_near;
+    if (first == index()) MEMSPAN_PASS(propose_living());
     std::optional<Living> told;
-    status = wait_for(world_.waiting(), WaitsFor::kSync, what, Deadline::never(), [&] {
-      if (first_near != index_ || first == index_) return is_proposed(deaths);
+    status = wait_for(world().waiting(), WaitsFor::kSync, what, Deadline::never(), [&] {
+      if (first_near != index() || first == index()) return is_proposed(deaths);
       told = proposal_of(peer_of(first));
       return told.has_value();
     });
@@ -173,15 +177,16 @@ Result<std::unique_ptr<Team>> Team::shrink(const char* what) {
   MEMSPAN_PASS(status);
   // Its maker knew at most as many members.
   const auto* const told =
-      reinterpret_cast<const char*>(world_.internal_area(proposal.maker) + proposal.place);
+      reinterpret_cast<const char*>(world().internal_area(proposal.maker) + proposal.place);
   const auto living =
       Living::decode({told, Living::bytes_for(static_cast<std::size_t>(size()))}, size());
   if (!living) return Status(Code::kInternal, "a malformed proposal of a team");
-  auto team = at(world_, TeamShape::of(living->peers), proposal.place + living->room(), living->id);
+  auto team =
+      at(world(), TeamShape::of(living->peers), proposal.place + living->room(), living->id);
   Status met = team->barrier(what);
   if (met.is_ok()) return team;
   if (met.code() == Code::kPeerLost)
-    static_cast<void>(wait_for(world_.waiting(), WaitsFor::kSync, what,
+    static_cast<void>(wait_for(world().waiting(), WaitsFor::kSync, what,
                                Deadline::after(kNoticePatience),
                                [&] { return deaths_now() > proposal.deaths; }));
   attempts_.push_back(std::move(team));

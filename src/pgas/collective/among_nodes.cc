@@ -71,7 +71,7 @@ struct NodePeers {
   int lost() const {
     for (int member = 0; member < team.size(); ++member)
       if (const int peer = team.peer_of(member); team.world().waiting().is_gone(peer))
-        return first_lost(team.world(), team.shape(), peer);
+        return team.first_lost(peer);
     return -1;
   }
 };

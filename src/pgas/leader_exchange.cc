@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pgas/team_nodes.h"
+#include "pgas/leader_exchange.h"
 
 #include <fmt/format.h>
 
@@ -32,15 +32,16 @@ class LeaderRound : private LeaderExchange {
  public:
   LeaderRound(const Place& place, const Block& mine, const Take& take)
       : place_(place),
-        world_(place.world),
-        count_(place.nodes.count()),
+        nodes_(*place.members.nodes()),
+        world_(place.members.world()),
+        count_(nodes_.count()),
         take_(take),
         blocks_(static_cast<std::size_t>(count_)) {
-    blocks_[place_.nodes.mine()] = mine;
+    blocks_[nodes_.mine()] = mine;
   }
 
   Status run() {
-    if (place_.nodes.is_direct()) {
+    if (nodes_.is_direct()) {
       std::vector<int> others;
       for (int distance = 1; distance < count_; ++distance) {
         others.push_back(node_at(distance));
@@ -56,9 +57,9 @@ class LeaderRound : private LeaderExchange {
   }
 
  private:
-  int node_at(int distance) const { return (place_.nodes.mine() + distance + count_) % count_; }
+  int node_at(int distance) const { return (nodes_.mine() + distance + count_) % count_; }
   const Block& block_at(int distance) const { return blocks_[node_at(distance)]; }
-  int leader_of(int node) const { return place_.shape.peer_of(place_.nodes.leader(node)); }
+  int leader_of(int node) const { return place_.members.peer_of(nodes_.leader(node)); }
 
   // Sends the blocks of this node and of the `number - 1` next ones.
   Status send(int peer, int number) {
@@ -73,7 +74,7 @@ class LeaderRound : private LeaderExchange {
       message.insert(message.end(), block.begin(), block.end());
     }
     std::memcpy(message.data(), &head, sizeof head);
-    Status sent = world_.messages().send(peer, place_.key, message);
+    Status sent = world_.messages().send(peer, place_.key(), message);
     // The peer may have sent its own block before it died; the wait for that reports it.
     return sent.code() == Code::kPeerLost ? Status::ok() : sent;
   }
@@ -102,7 +103,7 @@ class LeaderRound : private LeaderExchange {
       for (std::size_t k = 0; k < block.nodes; ++k) {
         const std::size_t node = (block.node + k) % blocks_.size();
         MEMSPAN_PASS(take_(static_cast<int>(node), bytes));
-        if (!place_.nodes.is_direct()) blocks_[node].assign(bytes.begin(), bytes.end());
+        if (!nodes_.is_direct()) blocks_[node].assign(bytes.begin(), bytes.end());
       }
       rest = rest.subspan(bytes.size());
     }
@@ -116,10 +117,10 @@ class LeaderRound : private LeaderExchange {
   // its end: only time decides.
   int missing(const std::vector<int>& awaited) {
     for (const int node : awaited)
-      for (const int member : place_.nodes.members(node)) {
-        const bool is_leader = member == place_.nodes.leader(node);
-        if (!place_.nodes.is_direct() && !is_leader) continue;
-        const int peer = place_.shape.peer_of(member);
+      for (const int member : nodes_.members(node)) {
+        const bool is_leader = member == nodes_.leader(node);
+        if (!nodes_.is_direct() && !is_leader) continue;
+        const int peer = place_.members.peer_of(member);
         const PeerSlot& slot = world_.segment().peer(peer);
         if (!world_.waiting().is_gone(peer)) continue;
         const bool is_dead = slot.death.load(std::memory_order_acquire) != 0;
@@ -138,7 +139,7 @@ class LeaderRound : private LeaderExchange {
     std::erase_if(from, [&](int node) {
       if (!taken.is_ok()) return false;
       const int peer = leader_of(node);
-      const auto message = world_.messages().poll(peer, place_.key);
+      const auto message = world_.messages().poll(peer, place_.key());
       if (message) taken = take_message(peer, *message);
       return message.has_value();
     });
@@ -155,13 +156,14 @@ class LeaderRound : private LeaderExchange {
                       if (taken.is_ok()) taken = poll(from);
                       return from.empty() || !taken.is_ok();
                     },
-                    Needs{[&] { return first_lost(world_, place_.shape, missing(from)); },
+                    Needs{[&] { return place_.members.first_lost(missing(from)); },
                           [&] { return from.empty() ? -1 : leader_of(from.front()); }}),
                 "waiting for another node");
     return taken;
   }
 
   const Place& place_;
+  const TeamNodes& nodes_;
   World& world_;
   const int count_;
   const Take& take_;
@@ -171,55 +173,29 @@ class LeaderRound : private LeaderExchange {
 
 }  // namespace
 
-std::unique_ptr<TeamNodes> TeamNodes::of(const World& world, const TeamShape& shape) {
-  if (world.nodes().is_one()) return nullptr;
-  std::vector<std::string> nodes;  // the job's, by member
-  nodes.reserve(static_cast<std::size_t>(shape.size));
-  for (int member = 0; member < shape.size; ++member)
-    nodes.push_back(std::to_string(world.nodes().node_of(shape.peer_of(member))));
-  NodeMap map = NodeMap::of_hosts(nodes);
-  if (map.is_one()) return nullptr;
-  // A process that is not a member may have none on its node.
-  const int mine = map.node_of(std::max(0, first_near_member(world, shape)));
-  return std::make_unique<TeamNodes>(std::move(map), mine);
-}
-
-int first_near_member(const World& world, const TeamShape& shape) {
-  for (int member = 0; member < shape.size; ++member)
-    if (world.is_near(shape.peer_of(member))) return member;
-  return -1;
-}
-
-int first_lost(const World& world, const TeamShape& shape, int missing) {
-  if (missing < 0) return -1;
-  int first = missing;
-  for (int member = 0; member < shape.size; ++member)
-    if (const int peer = shape.peer_of(member); world.segment().peer(peer).is_dead())
-      first = earlier_lost(world.segment(), first, peer);
-  return first;
-}
-
 Status LeaderExchange::run(const Place& place, const Block& mine, const Take& take) {
   return LeaderRound(place, mine, take).run();
 }
 
 void LeaderExchange::tell_failure(const Place& place, Code code, int peer) {
+  const TeamMembers& members = place.members;
   MessageHead head{.code = static_cast<std::uint32_t>(code), .peer = peer};
   if (peer >= 0) {
-    const PeerSlot& lost = place.world.segment().peer(peer);
+    const PeerSlot& lost = members.world().segment().peer(peer);
     if (lost.is_dead()) head.how = lost.wait_status.load();
   }
   Block message;
   append(message, head);
   // The leaders that wait for this one: all others, or in a dissemination those that it sends to.
   // They also fail, and report that to the leaders that wait for them.
-  const int count = place.nodes.count();
-  const bool is_direct = place.nodes.is_direct();
+  const TeamNodes& nodes = *members.nodes();
+  const int count = nodes.count();
+  const bool is_direct = nodes.is_direct();
   for (int distance = 1; distance < count; distance += is_direct ? 1 : distance) {
-    const int node = (place.nodes.mine() - distance + count) % count;
+    const int node = (nodes.mine() - distance + count) % count;
     // A leader that cannot be reached any more does not wait any more.
-    (void)place.world.messages().send(place.shape.peer_of(place.nodes.leader(node)), place.key,
-                                      message);
+    (void)members.world().messages().send(members.peer_of(nodes.leader(node)), place.key(),
+                                          message);
   }
 }
 

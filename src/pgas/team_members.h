@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The members of a team, also by node if it is on several, and an exchange among the nodes' leaders
-// (a node's first member) of the data that each node gathered.
-//
-//   members of a node -> lines in the node's sync area -> leader == messages == other leaders
+// The members of a team, also by node if it is on several.
 #pragma once
 
-#include <cstring>
+#include <algorithm>
+#include <memory>
+#include <vector>
 
 #include "world/world.h"
 
@@ -56,6 +55,9 @@ struct TeamShape {
   }
 };
 
+// kInvalidArgument, naming the reason, when `shape` does not fit a parent of `parent_size`.
+Status check_shape(const TeamShape& shape, int parent_size);
+
 // Immutable. The same on all members, except for the own node.
 class TeamNodes {
  public:
@@ -88,41 +90,48 @@ class TeamNodes {
 // The first member of `shape` on the node of this process; -1 if it has none there.
 int first_near_member(const World& world, const TeamShape& shape);
 
-// The peer that a wait names if it cannot succeed without `missing`: of it and the dead members the
-// first to be lost, since the others may have gone because of it. -1 when `missing` is.
-int first_lost(const World& world, const TeamShape& shape, int missing);
-
-// The bytes of one node's members on their way to other leaders.
-class LeaderExchange {
+// The members of a team, this process among them, and the team's name. Immutable.
+class TeamMembers : NotCopyable {
  public:
-  using Block = std::vector<std::byte>;
-  using Take = std::function<Status(int node, std::span<const std::byte>)>;
-  template <typename T>
-  static void append(Block& to, const T& value) {
-    const auto* from = reinterpret_cast<const std::byte*>(&value);
-    to.insert(to.end(), from, from + sizeof value);
+  // Names the team in messages: never used twice, the same on all members.
+  using Id = std::uint64_t;
+
+  TeamMembers(World& world, const TeamShape& shape, Id id)
+      : world_(world),
+        shape_(shape),
+        index_(shape.member_of(world.rank())),
+        nodes_(TeamNodes::of(world, shape)),
+        id_(id) {}
+
+  World& world() const { return world_; }
+  Id id() const { return id_; }
+  const TeamShape& shape() const { return shape_; }
+  int size() const { return shape_.size; }
+  int index() const { return index_; }  // of this process
+  int peer_of(int member) const { return shape_.peer_of(member); }
+  bool is_near(int member) const { return world_.is_near(peer_of(member)); }
+  // By its number among the deaths, which is set after the count of all and implies it.
+  bool is_alive(int member) const {
+    return world_.segment().peer(peer_of(member)).death.load(std::memory_order_acquire) == 0;
   }
-  // False if there are not as many bytes.
-  template <typename T>
-  static bool read(std::span<const std::byte>& from, T& value) {
-    if (from.size() < sizeof value) return false;
-    std::memcpy(&value, from.data(), sizeof value);
-    from = from.subspan(sizeof value);
-    return true;
+  // Null when all members are on this node.
+  const TeamNodes* nodes() const { return nodes_.get(); }
+  // The first of the members on this node, and how many those are.
+  int node_leader() const { return nodes_ ? nodes_->my_leader() : 0; }
+  bool is_node_leader() const { return index_ == node_leader(); }
+  int near_members() const {
+    return nodes_ ? static_cast<int>(nodes_->near().size()) : shape_.size;
   }
-  struct Place {
-    World& world;
-    const TeamShape& shape;
-    const TeamNodes& nodes;
-    MessageKey key;
-    const char* what;
-  };
-  // Gives take(node, block) the block of every other node; called by all leaders. Directly among
-  // few nodes, by dissemination among many. kPeerLost: a member is gone whose node has not sent its
-  // block. If another leader reported a failure (tell_failure), that one.
-  static Status run(const Place& place, const Block& mine, const Take& take);
-  // Sends a failure in place of this node's block. `peer` is the PE that is lost, or -1.
-  static void tell_failure(const Place& place, Code code, int peer);
+  // The peer that a wait names if it cannot succeed without `missing`: of it and the dead members
+  // the first to be lost, since the others may have gone because of it. -1 when `missing` is.
+  int first_lost(int missing) const;
+
+ private:
+  World& world_;
+  const TeamShape shape_;
+  const int index_;
+  const std::unique_ptr<TeamNodes> nodes_;  // null on one node
+  const Id id_;
 };
 
 }  // namespace memspan
