@@ -8,6 +8,7 @@
 #include "pgas/call_signature.h"
 #include "pgas/leader_exchange.h"
 #include "pgas/local_teams.h"
+#include "pgas/team_shrink.h"
 
 namespace memspan {
 
@@ -43,7 +44,7 @@ class Team : public TeamMembers {
   // Collective over the living members of this team, in step or not: a team of those, in the same
   // order. kPeerLost: another died during the call; then call it again. Deaths up to now end only
   // operations that need the dead.
-  Result<std::unique_ptr<Team>> shrink(const char* what);
+  Result<std::unique_ptr<Team>> shrink(const char* what) { return shrink_.run(what); }
   // Collective over this team, unless it is local(). Afterwards no member uses the team's memory,
   // and its area is given back. The object is then good for destruction only.
   Status destroy(const char* what);
@@ -75,6 +76,8 @@ class Team : public TeamMembers {
                          const std::uint64_t* words = nullptr, int count = 0);
   // Before my_eager_buffer() is written: no member still reads it. Does not wait after a barrier.
   Status make_room(const char* what) { return await_turn(what, area_.eager_turns()); }
+  // A team of the living that a member proposes (TeamShrink).
+  std::atomic<std::uint64_t>& proposal() const { return area_.header().proposal; }
   // Waits until all members have entered this process's last barrier, and so left all before it.
   Status settle(const char* what) {
     return entered_ == sequence_ ? Status::ok() : await_entered(what, sequence_);
@@ -151,14 +154,6 @@ class Team : public TeamMembers {
   Status take_lines(int node, std::span<const std::byte> block, std::uint64_t sequence);
   std::size_t eager_bytes_used(int member, std::uint64_t sequence) const;
 
-  // The contents of a proposal of a team of the living, before its area.
-  struct Living;
-  // This team and the teams of the living that could not meet, in which others may have succeeded.
-  std::vector<Team*> shrinking();
-  Status propose(Living& living);
-  Status propose_living();
-  std::optional<Living> proposal_of(int maker);
-
   SyncArea area_;
   std::uint64_t area_offset_ = 0;  // in the internal area of the node's first member
   std::uint64_t sequence_ = 0;     // of the last barrier
@@ -166,10 +161,10 @@ class Team : public TeamMembers {
   bool uses_central_counter_;
   bool is_uncommon_;  // local, or on several nodes
   int num_contexts_ = 0;
-  Status broken_;                                // why the team can have no more barriers
-  LocalTeams* local_teams_ = nullptr;            // of a local one
-  LocalTeams::Entry* entry_ = nullptr;           // the same, once it has had one
-  std::vector<std::unique_ptr<Team>> attempts_;  // shrinking()
+  Status broken_;                       // why the team can have no more barriers
+  LocalTeams* local_teams_ = nullptr;   // of a local one
+  LocalTeams::Entry* entry_ = nullptr;  // the same, once it has had one
+  TeamShrink shrink_{*this};
 };
 
 }  // namespace memspan

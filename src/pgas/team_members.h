@@ -111,9 +111,7 @@ class TeamMembers : NotCopyable {
   int peer_of(int member) const { return shape_.peer_of(member); }
   bool is_near(int member) const { return world_.is_near(peer_of(member)); }
   // By its number among the deaths, which is set after the count of all and implies it.
-  bool is_alive(int member) const {
-    return world_.segment().peer(peer_of(member)).death.load(std::memory_order_acquire) == 0;
-  }
+  bool is_alive(int member) const { return !world_.segment().peer(peer_of(member)).is_dead(); }
   // Null when all members are on this node.
   const TeamNodes* nodes() const { return nodes_.get(); }
   // The first of the members on this node, and how many those are.
