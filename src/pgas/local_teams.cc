@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "pgas/leader_exchange.h"
+#include "pgas/node_barrier.h"
 #include "pgas/team.h"
 
 namespace memspan {
@@ -67,11 +67,8 @@ Result<LocalTeams::Entry*> LocalTeams::attach(const char* what, const TeamShape&
       // Members on other nodes, whose area stays, also count the barrier that fails.
       if (found == nullptr) failed = ++pasts_[key].last_barrier;
     }
-    if (found == nullptr) {
-      const TeamMembers members(world_, shape, key);
-      if (members.nodes() != nullptr)
-        LeaderExchange::tell_failure({members, failed, what}, Code::kOutOfMemory, -1);
-    }
+    if (found == nullptr)
+      fail_among_nodes(TeamMembers(world_, shape, key), failed, Code::kOutOfMemory, -1);
   } else {
     MEMSPAN_TRY(
         wait_for(
@@ -138,11 +135,11 @@ LocalTeams::Entry* LocalTeams::make(const TeamShape& shape, std::uint64_t key) {
   Directory& mine = directory(world_.rank());
   if (mine.is_full.load(std::memory_order_relaxed) != 0) return nullptr;
   Entry* entry = free_entry(mine);
-  auto place = entry == nullptr ? std::nullopt : Team::make_area(world_, shape.size);
+  auto place = entry == nullptr ? std::nullopt : TeamArea::make(world_, shape.size);
   if (!place) {
     take_back_unused(mine);
     entry = free_entry(mine);
-    if (entry != nullptr) place = Team::make_area(world_, shape.size);
+    if (entry != nullptr) place = TeamArea::make(world_, shape.size);
   }
   if (place) {
     if (TeamNodes::of(world_, shape) != nullptr) {

@@ -9,7 +9,7 @@
 //
 // The area is in the internal area of the team's first member on the node and starts as zeros. It
 // has a slot for every member; the node's first member writes those of members on other nodes
-// (leader_exchange.h). Numbers only grow: barrier k of the team is number k, so nothing is ever
+// (node_barrier.h). Numbers only grow: barrier k of the team is number k, so nothing is ever
 // reset. With t turns a member may write its line or buffer of barrier k + t once all have entered
 // barrier k + 1, since all have then read barrier k. Two suffice for barriers. Small teams have
 // more, so that the root of broadcasts need not wait for the others at each: if processes share
@@ -25,7 +25,7 @@
 namespace memspan {
 
 inline constexpr int kPayloadWords = 7;
-// The last of them is for the call's signature (Team::barrier_checked).
+// The last of them is for the call's signature (TeamBarrier::barrier_checked).
 inline constexpr int kSignatureWord = kPayloadWords - 1;
 
 struct alignas(kCacheLine) SyncLine {
@@ -38,7 +38,7 @@ struct SyncHeader {
   alignas(kFalseSharingRange) std::atomic<std::uint64_t> entered;   // all members, ever
   alignas(kFalseSharingRange) std::atomic<std::uint64_t> released;  // the last barrier that is over
   std::atomic<std::uint64_t> departed;  // members that are done with the area
-  // A team of the living that a member proposes after deaths (Team::shrink); 0 none.
+  // A team of the living that a member proposes after deaths (TeamShrink); 0 none.
   alignas(kFalseSharingRange) std::atomic<std::uint64_t> proposal;
   // Why the node's first member could not finish a barrier among nodes, after which no other can
   // be: | 1 | code: 31 | PE that is lost + 1: 32 |; 0 none.

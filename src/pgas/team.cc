@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/team.h"
 
-#include <cstring>
-
-#include "core/status.h"
-
 namespace memspan {
 
 namespace {
-
-// Up to this many members on as many cores, every member reads every flag, with the latency of one
-// line. Beyond that, or if cores are shared, all look at one counter and one line.
-constexpr int kMostByAllToAllFlags = 8;
 
 // The world team's area is at the start of the internal area of each node's leader, so that all
 // know it unasked.
@@ -28,13 +20,6 @@ std::unique_ptr<Team> Team::world(World& world) {
   return at(world, TeamShape{0, 1, world.size()}, kWorldAreaOffset, 0);
 }
 
-std::optional<std::uint64_t> Team::make_area(World& world, int members) {
-  const std::uint64_t bytes = SyncArea::bytes_for(members);
-  const auto place = world.allocate_internal(bytes);
-  if (place) std::memset(static_cast<void*>(world.internal_area(world.rank()) + *place), 0, bytes);
-  return place;
-}
-
 Team::Id Team::id_of(int maker, std::uint64_t place) {
   // Ids of teams that are not split off have one of the two upper bits set.
   static_assert(kMostPeers < 1 << 20);
@@ -43,35 +28,12 @@ Team::Id Team::id_of(int maker, std::uint64_t place) {
 
 std::unique_ptr<Team> Team::at(World& world, const TeamShape& shape, std::uint64_t place, Id id) {
   auto team = std::unique_ptr<Team>(new Team(world, shape, id));
-  team->move_to(place);
+  team->open(place);
   return team;
 }
 
 std::unique_ptr<Team> Team::local(LocalTeams& teams, const TeamShape& shape) {
   return std::unique_ptr<Team>(new Team(teams.world(), shape, LocalTeams::key_of(shape), &teams));
-}
-
-Team::Team(World& world, const TeamShape& shape, Id id, LocalTeams* local_teams)
-    : TeamMembers(world, shape, id),
-      uses_central_counter_(world.is_oversubscribed() || size() > kMostByAllToAllFlags),
-      is_uncommon_(local_teams != nullptr || nodes() != nullptr),
-      local_teams_(local_teams) {}
-
-void Team::move_to(std::uint64_t place) {
-  area_ = SyncArea(world().internal_area(peer_of(node_leader())) + place, size());
-  area_offset_ = place;
-  catch_up();
-}
-
-Status Team::prepare_local(const char* what) {
-  MEMSPAN_PASS(broken_);
-  if (entry_ != nullptr) {
-    catch_up();
-    return Status::ok();
-  }
-  MEMSPAN_TRY_ASSIGN(entry_, local_teams_->attach(what, shape(), id()), "making the team");
-  move_to(entry_->place.load(std::memory_order_relaxed));
-  return Status::ok();
 }
 
 Result<std::unique_ptr<Team>> Team::split(const char* what, const TeamShape& shape) {
@@ -81,7 +43,8 @@ Result<std::unique_ptr<Team>> Team::split(const char* what, const TeamShape& sha
   // are the shape, to catch callers that disagree, word 3 the place plus one, 0 for no space.
   const int first = first_near_member(world(), part);
   std::optional<std::uint64_t> made;
-  if (first >= 0 && part.peer_of(first) == world().rank()) made = make_area(world(), shape.size);
+  if (first >= 0 && part.peer_of(first) == world().rank())
+    made = TeamArea::make(world(), shape.size);
   const auto number = [](int value) { return static_cast<std::uint64_t>(value); };
   const std::uint64_t words[] = {number(shape.start), number(shape.stride), number(shape.size),
                                  made ? *made + 1 : 0};
@@ -110,7 +73,7 @@ Result<std::unique_ptr<Team>> Team::split_mapped(const char* what) {
   const auto number = static_cast<int>(peers.size());
   const int first = peers[0];
   std::optional<std::uint64_t> made;
-  if (first == world().rank()) made = make_area(world(), number);
+  if (first == world().rank()) made = TeamArea::make(world(), number);
   // The first of each reports the place, plus one; 0 for no space.
   const std::uint64_t words[] = {made ? *made + 1 : 0, static_cast<std::uint64_t>(first)};
   MEMSPAN_PASS(barrier(what, words, 2));
@@ -122,31 +85,6 @@ Result<std::unique_ptr<Team>> Team::split_mapped(const char* what) {
   const std::uint64_t place = word(shape().member_of(first), 0) - 1;
   const TeamShape mapped = number == size() ? shape() : TeamShape::of(std::move(peers));
   return at(world(), mapped, place, id_of(first, place));
-}
-
-Status Team::destroy(const char* what) {
-  if (local_teams_ != nullptr) {
-    if (entry_ != nullptr) LocalTeams::detach(*entry_);
-    return Status::ok();
-  }
-  MEMSPAN_PASS(barrier(what));
-  SyncHeader& header = area_.header();
-  header.departed.fetch_add(1, std::memory_order_acq_rel);
-  if (!is_node_leader()) return Status::ok();
-  if (nodes()) world().messages().discard(MessageKind::kBarrier, id());
-  // Only when the last member of the node has taken its last look may the area serve another team.
-  const auto members = static_cast<std::uint64_t>(near_members());
-  MEMSPAN_PASS(wait_for(
-      world().waiting(), WaitsFor::kSync, what, Deadline::never(),
-      [&] { return header.departed.load(std::memory_order_acquire) == members; },
-      [&] {
-        // A member that has begun to leave has counted itself before.
-        for (int member = 0; member < size(); ++member)
-          if (is_near(member) && !is_alive(member)) return peer_of(member);
-        return -1;
-      }));
-  world().free_internal(area_offset_);
-  return Status::ok();
 }
 
 }  // namespace memspan

@@ -3,18 +3,51 @@
 // central counter for others.
 #include <fmt/format.h>
 
-#include "pgas/team.h"
+#include "pgas/node_barrier.h"
+#include "pgas/team_barrier.h"
 
 namespace memspan {
+namespace {
 
-void Team::publish(const std::uint64_t* words, int count, std::uint64_t sequence) {
+// Up to this many members on as many cores, every member reads every flag, with the latency of one
+// line. Beyond that, or if cores are shared, all look at one counter and one line.
+constexpr int kMostByAllToAllFlags = 8;
+
+}  // namespace
+
+TeamBarrier::TeamBarrier(World& world, const TeamShape& shape, Id id, LocalTeams* local_teams)
+    : TeamMembers(world, shape, id),
+      uses_central_counter_(world.is_oversubscribed() || size() > kMostByAllToAllFlags),
+      is_uncommon_(local_teams != nullptr || nodes() != nullptr),
+      local_teams_(local_teams) {}
+
+Status TeamBarrier::destroy(const char* what) {
+  if (local_teams_ != nullptr) {
+    if (entry_ != nullptr) LocalTeams::detach(*entry_);
+    return Status::ok();
+  }
+  MEMSPAN_PASS(barrier(what));
+  return area_.leave(what);
+}
+
+Status TeamBarrier::prepare_local(const char* what) {
+  MEMSPAN_PASS(broken_);
+  if (entry_ == nullptr) {
+    MEMSPAN_TRY_ASSIGN(entry_, local_teams_->attach(what, shape(), id()), "making the team");
+    area_.open(entry_->place.load(std::memory_order_relaxed));
+  }
+  catch_up();
+  return Status::ok();
+}
+
+void TeamBarrier::publish(const std::uint64_t* words, int count, std::uint64_t sequence) {
   SyncLine& mine = area_.line(index(), sequence);
   for (int i = 0; i < count; ++i) mine.words[i].store(words[i], std::memory_order_relaxed);
   // Pairs with the acquire loads of members that wait for it; by counter the fetch_add does it.
   mine.sequence.store(sequence, std::memory_order_release);
 }
 
-Status Team::barrier(const char* what, const std::uint64_t* words, int count) {
+Status TeamBarrier::barrier(const char* what, const std::uint64_t* words, int count) {
   if (!broken_.is_ok()) [[unlikely]]
     return broken_;
   if (is_uncommon_) [[unlikely]]
@@ -26,7 +59,7 @@ Status Team::barrier(const char* what, const std::uint64_t* words, int count) {
     clear_words_of_earlier_barriers(count, sequence);
   publish(words, count, sequence);
   if (size() > 1) {
-    Status status = is_far                  ? barrier_among_nodes(what, sequence)
+    Status status = is_far                  ? barrier_among_nodes(area_, what, sequence)
                     : uses_central_counter_ ? barrier_by_central_counter(what, sequence)
                                             : barrier_by_all_to_all_flags(what, sequence);
     if (!status.is_ok()) return broken_ = explain(status, sequence);
@@ -39,7 +72,7 @@ Status Team::barrier(const char* what, const std::uint64_t* words, int count) {
 }
 
 // Members whose words are the same share them on the way to other nodes.
-void Team::clear_words_of_earlier_barriers(int from, std::uint64_t sequence) {
+void TeamBarrier::clear_words_of_earlier_barriers(int from, std::uint64_t sequence) {
   SyncLine& mine = area_.line(index(), sequence);
   for (int i = from; i < kPayloadWords; ++i) {
     const std::uint64_t word = mine.words[i].load(std::memory_order_relaxed);
@@ -48,8 +81,8 @@ void Team::clear_words_of_earlier_barriers(int from, std::uint64_t sequence) {
   }
 }
 
-Status Team::barrier_checked(const char* what, const CollectiveSignature& mine,
-                             const std::uint64_t* words, int count) {
+Status TeamBarrier::barrier_checked(const char* what, const CollectiveSignature& mine,
+                                    const std::uint64_t* words, int count) {
   if (!broken_.is_ok()) [[unlikely]]
     return broken_;
   // Others may still compare what the line had (barrier_of_root).
@@ -60,13 +93,13 @@ Status Team::barrier_checked(const char* what, const CollectiveSignature& mine,
   return compare_signature(signature, next_member());
 }
 
-Status Team::explain(const Status& status, std::uint64_t sequence) const {
+Status TeamBarrier::explain(const Status& status, std::uint64_t sequence) const {
   if (status.code() != Code::kTimeout) return status;
   // While a member on this node is missing, nothing has been heard of the others.
   std::vector<int> missing;
   std::vector<int> near;
   for (int member = 0; member < size(); ++member) {
-    if (has_entered(member, sequence)) continue;
+    if (area_.has_entered(member, sequence)) continue;
     missing.push_back(peer_of(member));
     if (is_near(member)) near.push_back(peer_of(member));
   }
@@ -74,63 +107,34 @@ Status Team::explain(const Status& status, std::uint64_t sequence) const {
       fmt::format("PE {} did not come", fmt::join(near.empty() ? missing : near, ", ")));
 }
 
-Status Team::barrier_by_all_to_all_flags(const char* what, std::uint64_t sequence) {
+Status TeamBarrier::barrier_by_all_to_all_flags(const char* what, std::uint64_t sequence) {
   for (int member = 0; member < size(); ++member)
     if (member != index()) world().route(peer_of(member)).notify_sync();
   for (int i = 1; i < size(); ++i) {
     int member = index() + i < size() ? index() + i : index() + i - size();
-    MEMSPAN_PASS(await_flag(what, member, sequence,
-                            [&] { return first_lost(missing_from_flags(sequence)); }));
+    MEMSPAN_PASS(area_.await_flag(what, member, sequence,
+                                  [&] { return first_lost(area_.missing_from_flags(sequence)); }));
   }
   return Status::ok();
 }
 
-Status Team::barrier_by_central_counter(const char* what, std::uint64_t sequence) {
+Status TeamBarrier::barrier_by_central_counter(const char* what, std::uint64_t sequence) {
   SyncHeader& header = area_.header();
   auto members = static_cast<std::uint64_t>(size());
   // acq_rel: the last one has seen what all before it stored, and passes it on by `released`.
   if (header.entered.fetch_add(1, std::memory_order_acq_rel) + 1 == members * sequence) {
-    release(sequence);
+    area_.release(sequence);
     return Status::ok();
   }
   return wait_for(
       world().waiting(), WaitsFor::kSync, what, Deadline::never(),
       [&] { return header.released.load(std::memory_order_acquire) >= sequence; },
-      Needs{[&] { return first_lost(missing_from_counter(sequence)); },
+      Needs{[&] { return first_lost(area_.missing_from_counter(sequence)); },
             [&] {
               int member = 0;
-              while (member < size() && has_entered(member, sequence)) ++member;
+              while (member < size() && area_.has_entered(member, sequence)) ++member;
               return member < size() ? peer_of(member) : -1;
             }});
-}
-
-void Team::release(std::uint64_t sequence) {
-  area_.header().released.store(sequence, std::memory_order_release);
-  // As in Route::notify().
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (world().segment().header().anybody_sleeps.load(std::memory_order_relaxed) != 0)
-    world().segment().ring_all();
-}
-
-int Team::missing_from_flags(std::uint64_t sequence) const {
-  // First whether it is gone, then its flag: a member that is gone sets no more flags.
-  for (int member = 0; member < size(); ++member)
-    if (const int peer = peer_of(member);
-        world().is_near(peer) && world().waiting().is_gone(peer) && !has_entered(member, sequence))
-      return peer;
-  return -1;
-}
-
-int Team::missing_from_counter(std::uint64_t sequence) const {
-  if (const int lost = missing_from_flags(sequence); lost >= 0) return lost;
-  // All have left their flags; one may have died before it was counted.
-  int dead = -1;
-  for (int member = 0; member < size(); ++member) {
-    if (!is_alive(member)) dead = peer_of(member);
-    if (!has_entered(member, sequence)) return -1;
-  }
-  const auto due = static_cast<std::uint64_t>(size()) * sequence;
-  return area_.header().entered.load(std::memory_order_acquire) < due ? dead : -1;
 }
 
 // Barriers of broadcasts, at which the root does not wait. It may be ahead of the others by as many
@@ -138,8 +142,8 @@ int Team::missing_from_counter(std::uint64_t sequence) const {
 // also holds with the central counter: one of four processes on two cores may then do a dozen
 // broadcasts while it has its core.
 
-Status Team::barrier_of_root(const char* what, const CollectiveSignature& mine, int root,
-                             const std::uint64_t* words, int count) {
+Status TeamBarrier::barrier_of_root(const char* what, const CollectiveSignature& mine, int root,
+                                    const std::uint64_t* words, int count) {
   if (is_uncommon_ || size() == 1 || size() > SyncArea::kMostWithManyTurns)
     return barrier_checked(what, mine, words, count);
   if (!broken_.is_ok()) [[unlikely]]
@@ -153,9 +157,9 @@ Status Team::barrier_of_root(const char* what, const CollectiveSignature& mine, 
   for (int member = 0; member < size(); ++member)
     if (member != index()) world().route(peer_of(member)).notify_sync();
   if (index() != root) {
-    const Status status = await_flag(what, root, sequence, [&] {
+    const Status status = area_.await_flag(what, root, sequence, [&] {
       const int peer = peer_of(root);
-      return world().waiting().is_gone(peer) && !has_entered(root, sequence) ? peer : -1;
+      return world().waiting().is_gone(peer) && !area_.has_entered(root, sequence) ? peer : -1;
     });
     if (!status.is_ok()) return broken_ = explain(status, sequence);
   }
@@ -163,12 +167,12 @@ Status Team::barrier_of_root(const char* what, const CollectiveSignature& mine, 
   return compare_signature(signature, root);
 }
 
-Status Team::await_entered(const char* what, std::uint64_t sequence) {
+Status TeamBarrier::await_entered(const char* what, std::uint64_t sequence) {
   if (!broken_.is_ok()) return broken_;
   for (int member = 0; member < size(); ++member) {
     if (member == index()) continue;
-    const Status status = await_flag(what, member, sequence,
-                                     [&] { return first_lost(missing_from_flags(sequence)); });
+    const Status status = area_.await_flag(
+        what, member, sequence, [&] { return first_lost(area_.missing_from_flags(sequence)); });
     if (!status.is_ok()) return broken_ = explain(status, sequence);
   }
   MEMSPAN_PASS(check_broadcasts(sequence));
@@ -179,7 +183,7 @@ Status Team::await_entered(const char* what, std::uint64_t sequence) {
 // Compares the broadcasts up to barrier `last` that were over here before all had entered them. A
 // signature that names another barrier is of a member that is a whole ring ahead, or not in a
 // broadcast: that member finds the difference.
-Status Team::check_broadcasts(std::uint64_t last) {
+Status TeamBarrier::check_broadcasts(std::uint64_t last) {
   const int next = next_member();
   const auto signature_of = [this](int member, std::uint64_t sequence) {
     return area_.line(member, sequence).words[kSignatureWord].load(std::memory_order_relaxed);

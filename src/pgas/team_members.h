@@ -97,11 +97,7 @@ class TeamMembers : NotCopyable {
   using Id = std::uint64_t;
 
   TeamMembers(World& world, const TeamShape& shape, Id id)
-      : world_(world),
-        shape_(shape),
-        index_(shape.member_of(world.rank())),
-        nodes_(TeamNodes::of(world, shape)),
-        id_(id) {}
+      : world_(world), shape_(shape), id_(id) {}
 
   World& world() const { return world_; }
   Id id() const { return id_; }
@@ -127,8 +123,8 @@ class TeamMembers : NotCopyable {
  private:
   World& world_;
   const TeamShape shape_;
-  const int index_;
-  const std::unique_ptr<TeamNodes> nodes_;  // null on one node
+  const int index_ = shape_.member_of(world_.rank());
+  const std::unique_ptr<TeamNodes> nodes_ = TeamNodes::of(world_, shape_);  // null on one node
   const Id id_;
 };
 

@@ -31,9 +31,8 @@ constexpr std::uint64_t kProposal = ~std::uint64_t{0};
 // A connection may break so long before the death of its peer is known.
 constexpr Duration kNoticePatience = std::chrono::seconds(1);
 
-}  // namespace
-
-struct TeamShrink::Living {
+// The contents of a proposal, before the new team's area.
+struct Living {
   TeamMembers::Id id = 0;  // of the new team; 0: that of the area that is about to be made
   std::vector<int> peers;  // in the order of the old team
 
@@ -60,125 +59,132 @@ struct TeamShrink::Living {
   }
 };
 
-TeamShrink::TeamShrink(Team& team) : team_(team), world_(team.world()) {}
+// The team and those of its living that could not meet, in which others may have succeeded.
+using Teams = std::vector<Team*>;
 
-std::vector<Team*> TeamShrink::teams() const {
-  std::vector<Team*> all{&team_};
-  for (const auto& attempt : attempts_) all.push_back(attempt.get());
-  return all;
-}
-
-Status TeamShrink::propose(Living& living) {
+Status propose(const Teams& teams, Living& living) {
+  const Team& team = *teams[0];
+  World& world = team.world();
   const auto members = static_cast<int>(living.peers.size());
-  const auto place = world_.allocate_internal(living.room() + SyncArea::bytes_for(members));
+  const auto place = world.allocate_internal(living.room() + SyncArea::bytes_for(members));
   if (!place) return {Code::kOutOfMemory, "no room for another team"};
-  if (living.id == 0) living.id = Team::id_of(world_.rank(), *place);
-  std::byte* const made = world_.internal_area(world_.rank()) + *place;
+  if (living.id == 0) living.id = Team::id_of(world.rank(), *place);
+  std::byte* const made = world.internal_area(world.rank()) + *place;
   std::memset(static_cast<void*>(made + living.room()), 0, SyncArea::bytes_for(members));
   const std::string bytes = living.encode();
   std::memcpy(made, bytes.data(), bytes.size());
   // Counted after the look at the living. So a proposal may claim to know more than it does, and
   // then fails, but a member that knows as much as it does never waits for another.
-  const std::uint32_t deaths = world_.segment().header().deaths.load(std::memory_order_acquire);
-  for (Team* const team : teams())
-    team->proposal().store(Proposal{deaths, world_.rank(), *place}.encode(),
+  const std::uint32_t deaths = world.segment().header().deaths.load(std::memory_order_acquire);
+  for (Team* const each : teams)
+    each->proposal().store(Proposal{deaths, world.rank(), *place}.encode(),
                            std::memory_order_release);
-  for (int member = 0; member < team_.size(); ++member)
-    if (team_.is_alive(member) && team_.is_near(member))
-      world_.route(team_.peer_of(member)).notify_sync();
+  for (int member = 0; member < team.size(); ++member)
+    if (team.is_alive(member) && team.is_near(member))
+      world.route(team.peer_of(member)).notify_sync();
   return Status::ok();
 }
 
-Status TeamShrink::propose_living() {
+Status propose_living(const Teams& teams) {
+  const Team& team = *teams[0];
+  World& world = team.world();
   Living living;
-  for (int member = 0; member < team_.size(); ++member)
-    if (team_.is_alive(member)) living.peers.push_back(team_.peer_of(member));
-  MEMSPAN_PASS(propose(living));
+  for (int member = 0; member < team.size(); ++member)
+    if (team.is_alive(member)) living.peers.push_back(team.peer_of(member));
+  MEMSPAN_PASS(propose(teams, living));
   const std::string bytes = living.encode();
-  const TeamNodes* const nodes = team_.nodes();
+  const TeamNodes* const nodes = team.nodes();
   for (int node = 0; nodes != nullptr && node < nodes->count(); ++node) {
     if (node == nodes->mine()) continue;
     for (const int member : nodes->members(node)) {
-      if (!team_.is_alive(member)) continue;
+      if (!team.is_alive(member)) continue;
       // If it dies now, its death ends what follows.
-      for (const Team* const team : teams())
-        (void)world_.messages().send(team_.peer_of(member),
-                                     {MessageKind::kBarrier, team->id(), kProposal},
-                                     std::as_bytes(std::span(bytes)));
+      for (const Team* const each : teams)
+        (void)world.messages().send(team.peer_of(member),
+                                    {MessageKind::kBarrier, each->id(), kProposal},
+                                    std::as_bytes(std::span(bytes)));
       break;
     }
   }
   return Status::ok();
 }
 
-std::optional<TeamShrink::Living> TeamShrink::proposal_of(int maker) {
-  for (const Team* const team : teams())
+// The proposal that the PE `maker` on another node has sent to this one, if it can hold.
+std::optional<Living> proposal_of(const Teams& teams, int maker) {
+  const Team& team = *teams[0];
+  World& world = team.world();
+  for (const Team* const each : teams)
     while (const auto bytes =
-               world_.messages().poll(maker, {MessageKind::kBarrier, team->id(), kProposal})) {
+               world.messages().poll(maker, {MessageKind::kBarrier, each->id(), kProposal})) {
       auto living = Living::decode({reinterpret_cast<const char*>(bytes->data()), bytes->size()},
-                                   team_.size());
+                                   team.size());
       if (!living) continue;
       const auto& peers = living->peers;
-      const bool can_be = std::all_of(peers.begin(), peers.end(), [this](int peer) {
-        return peer >= 0 && peer < world_.size() && !world_.segment().peer(peer).is_dead();
+      const bool can_be = std::all_of(peers.begin(), peers.end(), [&](int peer) {
+        return peer >= 0 && peer < world.size() && !world.segment().peer(peer).is_dead();
       });
-      if (can_be && std::count(peers.begin(), peers.end(), world_.rank()) != 0) return living;
+      if (can_be && std::count(peers.begin(), peers.end(), world.rank()) != 0) return living;
     }
   return std::nullopt;
 }
 
-Result<std::unique_ptr<Team>> TeamShrink::run(const char* what) {
-  MEMSPAN_PASS(team_.prepare(what));
-  const auto deaths_now = [this] {
-    return world_.segment().header().deaths.load(std::memory_order_acquire);
+}  // namespace
+
+Result<std::unique_ptr<Team>> TeamShrink::run(Team& team, const char* what) {
+  World& world = team.world();
+  Teams teams{&team};
+  for (const auto& attempt : attempts_) teams.push_back(attempt.get());
+  MEMSPAN_PASS(team.prepare(what));
+  const auto deaths_now = [&] {
+    return world.segment().header().deaths.load(std::memory_order_acquire);
   };
   Proposal proposal;
   // A proposal that knows of so many deaths.
   const auto is_proposed = [&](std::uint32_t deaths) {
-    for (const Team* const team : teams()) {
-      proposal = Proposal::decode(team->proposal().load(std::memory_order_acquire));
+    for (const Team* const each : teams) {
+      proposal = Proposal::decode(each->proposal().load(std::memory_order_acquire));
       if (proposal.is_made && proposal.deaths >= deaths &&
-          !world_.segment().peer(proposal.maker).is_dead())
+          !world.segment().peer(proposal.maker).is_dead())
         return true;
     }
     return false;
   };
   Status status;
   do {
-    acknowledge_deaths(world_.waiting());
+    acknowledge_deaths(world.waiting());
     const std::uint32_t deaths = deaths_now();
     int first = 0;
-    while (!team_.is_alive(first)) ++first;
+    while (!team.is_alive(first)) ++first;
     int first_near = 0;
-    while (!team_.is_near(first_near) || !team_.is_alive(first_near)) ++first_near;
-    if (first == team_.index()) MEMSPAN_PASS(propose_living());
+    while (!team.is_near(first_near) || !team.is_alive(first_near)) ++first_near;
+    if (first == team.index()) MEMSPAN_PASS(propose_living(teams));
     std::optional<Living> told;
-    status = wait_for(world_.waiting(), WaitsFor::kSync, what, Deadline::never(), [&] {
-      if (first_near != team_.index() || first == team_.index()) return is_proposed(deaths);
-      told = proposal_of(team_.peer_of(first));
+    status = wait_for(world.waiting(), WaitsFor::kSync, what, Deadline::never(), [&] {
+      if (first_near != team.index() || first == team.index()) return is_proposed(deaths);
+      told = proposal_of(teams, team.peer_of(first));
       return told.has_value();
     });
     if (status.is_ok() && told) {
-      MEMSPAN_PASS(propose(*told));
+      MEMSPAN_PASS(propose(teams, *told));
       if (!is_proposed(deaths)) status = {Code::kPeerLost, "another PE has died"};
     }
   } while (status.code() == Code::kPeerLost);
   MEMSPAN_PASS(status);
   // Its maker knew at most as many members.
   const auto* const told =
-      reinterpret_cast<const char*>(world_.internal_area(proposal.maker) + proposal.place);
-  const auto living = Living::decode(
-      {told, Living::bytes_for(static_cast<std::size_t>(team_.size()))}, team_.size());
+      reinterpret_cast<const char*>(world.internal_area(proposal.maker) + proposal.place);
+  const auto living =
+      Living::decode({told, Living::bytes_for(static_cast<std::size_t>(team.size()))}, team.size());
   if (!living) return Status(Code::kInternal, "a malformed proposal of a team");
-  auto team =
-      Team::at(world_, TeamShape::of(living->peers), proposal.place + living->room(), living->id);
-  Status met = team->barrier(what);
-  if (met.is_ok()) return team;
+  auto made =
+      Team::at(world, TeamShape::of(living->peers), proposal.place + living->room(), living->id);
+  Status met = made->barrier(what);
+  if (met.is_ok()) return made;
   if (met.code() == Code::kPeerLost)
-    static_cast<void>(wait_for(world_.waiting(), WaitsFor::kSync, what,
+    static_cast<void>(wait_for(world.waiting(), WaitsFor::kSync, what,
                                Deadline::after(kNoticePatience),
                                [&] { return deaths_now() > proposal.deaths; }));
-  attempts_.push_back(std::move(team));
+  attempts_.push_back(std::move(made));
   return met;
 }
 

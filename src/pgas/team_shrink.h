@@ -14,7 +14,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "core/status.h"
@@ -22,28 +21,14 @@
 namespace memspan {
 
 class Team;
-class World;
 
-// How a team makes others of its living members.
-class TeamShrink : NotCopyable {
+// What a team remembers of its calls of Team::shrink().
+class TeamShrink {
  public:
-  explicit TeamShrink(Team& team);
-  // Team::shrink().
-  Result<std::unique_ptr<Team>> run(const char* what);
+  Result<std::unique_ptr<Team>> run(Team& team, const char* what);
 
  private:
-  // The contents of a proposal, before the new team's area.
-  struct Living;
-  // The team and those of the living that could not meet, in which others may have succeeded.
-  std::vector<Team*> teams() const;
-  Status propose(Living& living);
-  Status propose_living();
-  // The proposal that the PE `maker` on another node has sent to this one, if it can hold.
-  std::optional<Living> proposal_of(int maker);
-
-  Team& team_;
-  World& world_;
-  std::vector<std::unique_ptr<Team>> attempts_;  // that could not meet
+  std::vector<std::unique_ptr<Team>> attempts_;  // whose members could not meet
 };
 
 }  // namespace memspan

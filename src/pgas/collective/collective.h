@@ -9,7 +9,7 @@
 
 namespace memspan::pgas {
 
-// Completes this process's puts, then waits for all members (Team::barrier() only waits).
+// Completes this process's puts, then waits for all members (TeamBarrier::barrier() only waits).
 Status barrier(Team& team, const char* what);
 
 // Member `root`'s source to every dest; the caller decides about the root's own.
