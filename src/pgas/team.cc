@@ -2,7 +2,6 @@
 #include "pgas/team.h"
 
 namespace memspan {
-
 namespace {
 
 // The world team's area is at the start of the internal area of each node's leader, so that all

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/team_shrink.h"
 
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
 #include "core/bytes.h"
 #include "pgas/team.h"
 
