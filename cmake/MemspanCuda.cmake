@@ -42,6 +42,6 @@ endfunction()
 function(memspan_add_cuda_compile_test name architecture source)
   set(test capi.kernel_cuda_compiles.${name})
   add_test(NAME ${test} COMMAND ${MEMSPAN_NVCC} ${MEMSPAN_NVCC_OPTIONS} -arch=${architecture}
-    -c ${source} -o ${PROJECT_BINARY_DIR}/bin/cuda/${name}.o)
+    -c ${source} -o ${PROJECT_BINARY_DIR}/bin/cuda/${name}.o ${ARGN})
   set_tests_properties(${test} PROPERTIES LABELS "capi;cuda" TIMEOUT 900)
 endfunction()

@@ -461,7 +461,7 @@ part_rows() {
 # the tests without it.
 compiles_alone='^capi\.kernel_cuda_compiles\.'
 # They wait for long, and others run the same code.
-takes_long='^(hosts\.promises|multi\.launcher\.stopped|multi\.observe\.stacks)$'
+takes_long='^(hosts\.(promises|oshrun|oshrun_starts|progress)|multi\.launcher\.stopped|multi\.observe\.stacks)$'
 build_asan() { build_preset asan OFF; }
 # The extension of build-asan/, in an interpreter that has the sanitizers' runtime. PyTorch's pieces
 # are compiled where they are imported, with the same flags, which takes minutes: with --long. A
