@@ -22,6 +22,8 @@ constexpr int kWaitsInRow = 3;
 constexpr int kKeptPart = 8;
 constexpr Duration kLeastKept = std::chrono::microseconds(50);
 constexpr Duration kMostKept = std::chrono::milliseconds(1);
+// The time that a thread has to wake up for its turn.
+constexpr Duration kHandOver = std::chrono::microseconds(200);
 
 // epoll_wait() supports only milliseconds. Kernels before 5.11 and old container runtimes allow
 // only that: the wait is then longer.
@@ -109,6 +111,7 @@ void Engine::acquire() {
   wanted_.fetch_add(1, std::memory_order_relaxed);
   turn.lock();
   wanted_.fetch_sub(1, std::memory_order_relaxed);
+  turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   OnEngine::begin();
 }
 
@@ -123,6 +126,16 @@ void Engine::yield() {
     std::this_thread::yield();
   else
     cpu_pause();
+  acquire();
+}
+
+// A mutex is not fair: the thread that unlocks it is faster than one that is woken.
+void Engine::hand_over() {
+  const std::uint64_t before = turns_.load(std::memory_order_relaxed);
+  const Deadline limit = Deadline::after(kHandOver);
+  release();
+  while (turns_.load(std::memory_order_relaxed) == before && !limit.has_passed())
+    std::this_thread::yield();
   acquire();
 }
 

@@ -111,6 +111,8 @@ class Engine final : public ProgressEngine {
   bool is_interrupted_now() MEMSPAN_REQUIRES(turn);
   // Lets threads that wait for the turn have it.
   void yield() MEMSPAN_REQUIRES(turn);
+  // The same, and returns when one of them has had it, or was too slow.
+  void hand_over() MEMSPAN_REQUIRES(turn);
   bool serve(Id first) MEMSPAN_REQUIRES(turn);
   bool serve_ready() MEMSPAN_REQUIRES(turn);
   bool serve_again() MEMSPAN_REQUIRES(turn);
@@ -148,6 +150,7 @@ class Engine final : public ProgressEngine {
   std::atomic<Booked*> booked_{nullptr};
   const std::function<void()> after_turn_;
   std::atomic<int> wanted_{0};  // threads that wait for the turn
+  std::atomic<std::uint64_t> turns_{0};
   ConditionVariable changed_;
   std::unordered_map<Id, Entry> entries_ MEMSPAN_GUARDED_BY(turn);
   std::multimap<Clock::time_point, Id> timers_ MEMSPAN_GUARDED_BY(turn);
@@ -204,6 +207,8 @@ Status Engine::wait(Done done, const Deadline& deadline, Id first) {
         return done();
       });
       if (!served && !done()) sleep(deadline);
+      // A carrier that always has work, or cannot sleep, would keep the turn from timers.
+      if (wanted_.load(std::memory_order_relaxed) > 0) hand_over();
       is_led_ = false;
     }
     if (done()) break;

@@ -99,6 +99,45 @@ TEST(EngineTest, ATimerComesAlthoughAnotherThreadPolls) {
   engine->remove(id);
 }
 
+// Its timer comes again each millisecond.
+class Metronome final : public Source {
+ public:
+  explicit Metronome(Engine& engine) : engine_(engine) {}
+  void on_ready(std::uint32_t) override {
+    engine_.assert_turn();
+    calls.fetch_add(1);
+    start();
+  }
+  void start() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+    engine_.wake_at(id, Clock::now() + std::chrono::milliseconds(1));
+  }
+  Engine::Id id = 0;
+  std::atomic<int> calls{0};
+
+ private:
+  Engine& engine_;
+};
+
+// As UCX over shared memory is never ready to sleep while the peer takes nothing.
+TEST(EngineTest, TimersComeAlthoughAThreadWaitsThatCannotSleep) {
+  const std::unique_ptr<Engine> engine = Engine::start().value();
+  const auto metronome = std::make_shared<Metronome>(*engine);
+  const Turn turn(*engine);
+  metronome->id = *engine->add(-1, metronome);
+  const Engine::Id worker = *engine->add(-1, std::make_shared<Sleeper>());
+  engine->set_prepare_sleep(worker, [] {
+    const Deadline busy = Deadline::after(std::chrono::milliseconds(2));
+    while (!busy.has_passed()) cpu_pause();
+    return false;
+  });
+  metronome->start();
+  EXPECT_TRUE(
+      engine->wait([&] { return metronome->calls.load() >= 200; }, Deadline::after(kPromise))
+          .is_ok());
+  EXPECT_GE(metronome->calls.load(), 200);
+  engine->remove(metronome->id);
+}
+
 TEST(EngineTest, WhileAThreadPollsTheOtherIsNotWoken) {
   const std::unique_ptr<Engine> engine = Engine::start().value();
   const auto bell = Bell::hang(*engine);
