@@ -1,34 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/random.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/random.h>
 
-#include <cerrno>
 #include <charconv>
-#include <iterator>
 
 #include "core/status.h"
 
 namespace memspan {
-namespace {
-
-void fill(void* place, std::size_t bytes) {
-  for (std::size_t have = 0; have < bytes;) {
-    ssize_t got = getrandom(static_cast<char*>(place) + have, bytes - have, 0);
-    if (got > 0) have += static_cast<std::size_t>(got);
-    MEMSPAN_CHECK(got > 0 || errno == EINTR);
-  }
-}
-
-}  // namespace
 
 std::string to_hex(std::string_view bytes) {
-  std::string text;
-  text.reserve(2 * bytes.size());
-  for (const char byte : bytes)
-    fmt::format_to(std::back_inserter(text), "{:02x}", static_cast<unsigned char>(byte));
-  return text;
+  const auto* const first = reinterpret_cast<const unsigned char*>(bytes.data());
+  return fmt::format("{:02x}", fmt::join(first, first + bytes.size(), ""));
 }
 
 std::optional<std::string> from_hex(std::string_view text) {
@@ -46,13 +30,13 @@ std::optional<std::string> from_hex(std::string_view text) {
 
 std::uint64_t random_number() {
   std::uint64_t number = 0;
-  fill(&number, sizeof number);
+  MEMSPAN_CHECK(getentropy(&number, sizeof number) == 0);
   return number;
 }
 
 std::string random_hex(std::size_t bytes) {
   std::string raw(bytes, '\0');
-  fill(raw.data(), bytes);
+  MEMSPAN_CHECK(getentropy(raw.data(), bytes) == 0);
   return to_hex(raw);
 }
 

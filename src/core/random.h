@@ -15,7 +15,7 @@ std::string to_hex(std::string_view bytes);
 std::optional<std::string> from_hex(std::string_view text);
 
 std::uint64_t random_number();
-// `bytes` random bytes as 2 * bytes lower-case hexadecimal digits.
+// `bytes` random bytes, at most 256, as 2 * bytes lower-case hexadecimal digits.
 std::string random_hex(std::size_t bytes);
 
 }  // namespace memspan
