@@ -56,7 +56,7 @@ class LinkedPeers : NotCopyable {
   // Returns when the messages that this process has sent are handled, their receivers are gone, or
   // the deadline passes.
   void flush(const Deadline& deadline);
-  std::vector<MessageCounter> counters() const { return transport_->counters(); }
+  const MessageTransport& transport() const { return *transport_; }
   void forget_in_child() { transport_->forget_in_child(); }
 
  private:

@@ -68,10 +68,8 @@ class World : NotCopyable {
   const TransportChoice& transport_to(int peer) const;
   // Describes the routes to all PEs in one line.
   std::string describe_routes() const;
-  // Counters of the transport "message"; empty if it is not in use.
-  std::vector<MessageCounter> message_counters() const {
-    return linked_ == nullptr ? std::vector<MessageCounter>() : linked_->counters();
-  }
+  // Null if all PEs are mapped.
+  const LinkedPeers* linked() const { return linked_.get(); }
 
   // The heap of a PE of this node as this process sees it.
   std::byte* heap_of(int peer) const { return internal_area(peer) + kInternalBytes; }

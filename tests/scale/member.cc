@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "resources.h"
+#include "support/message_counters.h"
 
 namespace memspan::scale {
 namespace {
@@ -144,9 +145,8 @@ Status Member::wait_for_death() {
 }
 
 std::uint64_t Member::counter(std::string_view name) const {
-  for (const MessageCounter& one : world_->message_counters())
-    if (one.name == name) return one.value;
-  return 0;
+  const LinkedPeers* const linked = world_->linked();
+  return linked == nullptr ? 0 : message_counter(linked->transport(), name).value();
 }
 
 }  // namespace memspan::scale

@@ -34,7 +34,6 @@ void MessageCore::forget_requester(int number, const Requester* one) {
 void MessageCore::tell_end(int peer, const Status& why, LinkState end) {
   if (ends.load(std::memory_order_acquire)) return;
   const bool has_left = end == LinkState::kLeft;
-  if (!has_left) peers_lost.fetch_add(1, std::memory_order_relaxed);
   deliveries.add_call([this, peer, why, has_left] {
     const MessageHandlers& handlers = options.handlers;
     if (has_left && handlers.on_peer_left) handlers.on_peer_left(peer);

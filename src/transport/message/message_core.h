@@ -24,7 +24,6 @@ class MessageCore final : public Source {
   const SipKey secret;  // of this process as an owner
   OwnerServices services;
   std::atomic<std::uint64_t> connections_made{0};
-  std::atomic<std::uint64_t> peers_lost{0};
   std::atomic<std::uint64_t> native_puts{0};
   std::atomic<std::uint64_t> native_gets{0};
   std::atomic<bool> ends{false};  // the transport is being destroyed: report no more losses

@@ -93,30 +93,4 @@ void MessageTransport::end_handlers() {
   if (!is_forgotten_) core_->deliveries.end();
 }
 
-std::vector<MessageCounter> MessageTransport::counters() const {
-  const OwnerCounters& counted = core_->services.counters;
-  NativeAccess* const access = core_->services.native;
-  const auto refused = [&](Refusal refusal) {
-    return counted.refused[static_cast<std::size_t>(refusal)].load(std::memory_order_relaxed);
-  };
-  return {{"puts applied", counted.puts.load(std::memory_order_relaxed)},
-          {"gets answered", counted.gets.load(std::memory_order_relaxed)},
-          {"atomics applied", counted.atomics.load(std::memory_order_relaxed)},
-          {"messages received", counted.messages.load(std::memory_order_relaxed)},
-          {"bytes of messages", counted.message_bytes.load(std::memory_order_relaxed)},
-          {"refused: no such region", refused(Refusal::kRegion)},
-          {"refused: stale region", refused(Refusal::kGeneration)},
-          {"refused: out of bounds", refused(Refusal::kBounds)},
-          {"refused: not a word", refused(Refusal::kWord)},
-          {"refused: no memory there", refused(Refusal::kMemory)},
-          {"refused: not admitted", refused(Refusal::kHello)},
-          {"connections made", core_->connections_made.load(std::memory_order_relaxed)},
-          {"connections with bad frames", counted.broken.load(std::memory_order_relaxed)},
-          {"peers lost", core_->peers_lost.load(std::memory_order_relaxed)},
-          {"native puts", core_->native_puts.load(std::memory_order_relaxed)},
-          {"native gets", core_->native_gets.load(std::memory_order_relaxed)},
-          {"native keys given", counted.native_keys.load(std::memory_order_relaxed)},
-          {"native registrations", access == nullptr ? 0 : access->registrations()}};
-}
-
 }  // namespace memspan

@@ -49,12 +49,6 @@ struct MessageOptions {
   Duration silence_limit = Duration::max();
 };
 
-// A number for memspan-info. A value.
-struct MessageCounter {
-  std::string_view name;
-  std::uint64_t value = 0;
-};
-
 // Memory of this process that peers may reach. Destruction retracts it: later accesses do not touch
 // the memory and return kStale. It must not outlive its transport.
 class ExposedRegion : NotCopyable {
@@ -101,8 +95,8 @@ class MessageTransport : NotCopyable {
   // dropped.
   void end_handlers();
   ProgressEngine& engine();
-  // Frames and refusals by kind, of this process.
-  std::vector<MessageCounter> counters() const;
+  // Tests read its counters.
+  const MessageCore& core() const { return *core_; }
   // In a child of fork(): gives up everything by which peers could mistake the child for this
   // process. The transport and its links are unusable in the child.
   void forget_in_child();

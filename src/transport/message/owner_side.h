@@ -21,7 +21,6 @@ namespace memspan {
 struct OwnerCounters {
   std::atomic<std::uint64_t> puts{0};
   std::atomic<std::uint64_t> gets{0};
-  std::atomic<std::uint64_t> atomics{0};
   std::atomic<std::uint64_t> messages{0};
   std::atomic<std::uint64_t> message_bytes{0};
   std::array<std::atomic<std::uint64_t>, kLastRefusal + 1> refused{};  // by Refusal
@@ -194,7 +193,6 @@ class OwnerSide final : public FrameSink {
                                                         frame.width, frame.offset)});
     const std::uint64_t before =
         apply_atomic(memory.at, {kind, frame.width, frame.operand, frame.compare});
-    count(services_.counters.atomics);
     has_applied_ = has_applied_ || kind != AtomicKind::kFetch;
     if ((frame.flags & kWantsAnswer) == 0) return Status::ok();
     return answer(frame, {.type = FrameType::kFetched, .operand = before});

@@ -14,6 +14,7 @@
 
 #include "contract/transport/owner_process.h"
 #include "contract/transport/process_access.h"
+#include "support/message_counters.h"
 #include "transport/message/native_path.h"
 
 namespace memspan::contract {
@@ -51,11 +52,7 @@ class NativeUse {
                       .is_ok());
     return bytes;
   }
-  std::uint64_t count(std::string_view name) {
-    for (const MessageCounter& counter : transport_->counters())
-      if (counter.name == name) return counter.value;
-    return ~std::uint64_t{0};
-  }
+  std::uint64_t count(std::string_view name) { return message_counter(*transport_, name).value(); }
   std::string at_owner(const std::string& name) { return owner_.ask("counter " + name); }
 
   OwnerProcess owner_;

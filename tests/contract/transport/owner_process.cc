@@ -11,6 +11,7 @@
 #include "contract/transport/process_access.h"
 #include "core/bytes.h"
 #include "core/mutex.h"
+#include "support/message_counters.h"
 #include "transport/message/socket/socket_carrier.h"
 #include "transport/message/ucx/ucx_carrier.h"
 #include "world/carrier_choice.h"
@@ -19,6 +20,7 @@ namespace memspan::contract {
 namespace {
 
 constexpr std::size_t kAll = kBytes + kSmallBytes;
+constexpr std::string_view kCounter = "counter ";
 
 void write_text(int to, const std::string& text) {
   ByteWriter out;
@@ -117,8 +119,8 @@ class Owner {
     if (word == "messages") return messages_ + "|";
     if (word == "lost") return lost_ + "|";
     if (word == "applied") return std::to_string(applied_.load());
-    for (const MessageCounter& counter : transport_->counters())
-      if (word == fmt::format("counter {}", counter.name)) return std::to_string(counter.value);
+    if (word.starts_with(kCounter))
+      return std::to_string(message_counter(*transport_, word.substr(kCounter.size())).value());
     return "what?";
   }
 

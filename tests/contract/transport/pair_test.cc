@@ -15,6 +15,7 @@
 #include "core/mutex.h"
 #include "core/random.h"
 #include "support/connected.h"
+#include "support/message_counters.h"
 #include "transport/message/session.h"
 
 namespace memspan::contract {
@@ -87,9 +88,7 @@ class End {
     return value;
   }
   std::uint64_t counter(std::string_view name) const {
-    for (const MessageCounter& one : transport_->counters())
-      if (one.name == name) return one.value;
-    return 0;
+    return message_counter(*transport_, name).value();
   }
   std::uint64_t made() const { return counter("connections made"); }
   std::string messages() {
