@@ -52,33 +52,14 @@ struct Pmix {
   }
 };
 
-// A fence in progress. Owners: its waiting caller, and PMIx until it has called back.
-class PendingFence {
- public:
-  static void complete(pmix_status_t code, void* argument) {
-    const std::unique_ptr<std::shared_ptr<PendingFence>> own(
-        static_cast<std::shared_ptr<PendingFence>*>(argument));
-    PendingFence& fence = **own;
-    MutexLock lock(fence.mutex_);
-    fence.code_ = code;
-    fence.is_over_ = true;
-    fence.changed_.notify_all();
-  }
+// The result of a fence in progress. Owners: its waiting caller, and PMIx until it has called back.
+using PendingFence = AwaitedValue<pmix_status_t>;
 
-  Result<pmix_status_t> wait(const Deadline& deadline) {
-    MutexLock lock(mutex_);
-    while (!is_over_)
-      if (!wait_interruptibly(changed_, mutex_, deadline))
-        return end_of_wait("not all processes of the job have come to PMIx's fence in time");
-    return code_;
-  }
-
- private:
-  Mutex mutex_;
-  ConditionVariable changed_;
-  bool is_over_ MEMSPAN_GUARDED_BY(mutex_) = false;
-  pmix_status_t code_ MEMSPAN_GUARDED_BY(mutex_) = PMIX_SUCCESS;
-};
+void complete_fence(pmix_status_t code, void* argument) {
+  const std::unique_ptr<std::shared_ptr<PendingFence>> own(
+      static_cast<std::shared_ptr<PendingFence>*>(argument));
+  (*own)->set(code);
+}
 
 pmix_info_t make_info(const char* key) {
   pmix_info_t info;
@@ -124,13 +105,15 @@ class PmixChannel final : public LauncherChannel {
     const pmix_proc_t all = process(PMIX_RANK_WILDCARD);
     const auto pending = std::make_shared<PendingFence>();
     auto held = std::make_unique<std::shared_ptr<PendingFence>>(pending);
-    const pmix_status_t begun =
-        pmix_.fence(&all, 1, &collect, 1, &PendingFence::complete, held.get());
+    const pmix_status_t begun = pmix_.fence(&all, 1, &collect, 1, &complete_fence, held.get());
     if (begun == PMIX_OPERATION_SUCCEEDED) return Status::ok();
     MEMSPAN_PASS(pmix_.failure("PMIx_Fence_nb", begun));
     held.release();  // NOLINT(bugprone-unused-return-value): the call-back has it now
-    MEMSPAN_TRY_ASSIGN(const pmix_status_t code, pending->wait(deadline), "waiting for the others");
-    return pmix_.failure("PMIx_Fence_nb", code);
+    const auto code = pending->wait(deadline);
+    if (!code)
+      return end_of_wait("not all processes of the job have come to PMIx's fence in time")
+          .annotate("waiting for the others");
+    return pmix_.failure("PMIx_Fence_nb", *code);
   }
 
   Result<std::string> get(int rank, const std::string& key, const Deadline& deadline) override {
