@@ -2,6 +2,8 @@
 // std::mutex with the annotations that let clang's -Wthread-safety prove what is guarded.
 #pragma once
 
+#include <pthread.h>
+
 #include <condition_variable>
 #include <mutex>
 
@@ -109,6 +111,23 @@ class ConditionVariable {
  private:
   std::condition_variable condition_;
 };
+
+// The T of this process. Never destroyed, since threads may outlive main(). Its `mutex` is held
+// across fork(), so that it is free in the child, which calls forget_in_child() with it.
+template <typename T>
+T& held_at_fork() {
+  static T& made = []() -> T& {
+    pthread_atfork(
+        []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) { held_at_fork<T>().mutex.lock(); },
+        []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) { held_at_fork<T>().mutex.unlock(); },
+        []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
+          held_at_fork<T>().forget_in_child();
+          held_at_fork<T>().mutex.unlock();
+        });
+    return *new T;
+  }();
+  return made;
+}
 
 // For ThreadSanitizer; empty in every other build. Between these two calls this thread reads and
 // writes memory for another process. TSan sees neither the messages that order these accesses with

@@ -2,7 +2,6 @@
 #include "memory/claim.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 
 #include <limits>
 #include <vector>
@@ -52,23 +51,15 @@ struct Shared {
     for (ClaimFile& file : files) file.resize(bytes);
     if (bytes == 0) files.clear();
   }
+
+  // A child of fork() has no claims: its descriptors would keep those of a parent that has died.
+  void forget_in_child() MEMSPAN_REQUIRES(mutex) {
+    bytes = 0;
+    files.clear();
+  }
 };
 
-// Never destroyed, since threads may outlive main(). A child of fork() has no claims: its
-// descriptors would keep those of a parent that has died.
-Shared& shared() {
-  static Shared& made = []() -> Shared& {
-    pthread_atfork([]() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) { shared().mutex.lock(); },
-                   []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) { shared().mutex.unlock(); },
-                   []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
-                     shared().bytes = 0;
-                     shared().files.clear();
-                     shared().mutex.unlock();
-                   });
-    return *new Shared;
-  }();
-  return made;
-}
+constexpr auto& shared = held_at_fork<Shared>;
 
 }  // namespace
 

@@ -2,7 +2,6 @@
 #include "net/event_loop.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <array>
 
@@ -11,25 +10,14 @@
 namespace memspan {
 namespace {
 
-// The loop of this process. Never destroyed, since threads may outlive main().
+// The loop of this process.
 struct Shared {
   Mutex mutex;
   std::weak_ptr<EventLoop> loop MEMSPAN_GUARDED_BY(mutex);
-};
 
-Shared& shared() {
-  static Shared& made = []() -> Shared& {
-    // The mutex is held across fork(), so that it is free in the child.
-    pthread_atfork([]() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) { shared().mutex.lock(); },
-                   []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) { shared().mutex.unlock(); },
-                   []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
-                     shared().loop.reset();
-                     shared().mutex.unlock();
-                   });
-    return *new Shared;
-  }();
-  return made;
-}
+  void forget_in_child() MEMSPAN_REQUIRES(mutex) { loop.reset(); }
+};
+constexpr auto& shared = held_at_fork<Shared>;
 
 }  // namespace
 
