@@ -6,6 +6,7 @@
 
 #include <condition_variable>
 #include <mutex>
+#include <new>
 
 #include "core/clock.h"
 #include "core/status.h"
@@ -117,13 +118,14 @@ class ConditionVariable {
 template <typename T>
 T& held_at_fork() {
   static T& made = []() -> T& {
-    pthread_atfork(
+    const int failure = pthread_atfork(
         []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) { held_at_fork<T>().mutex.lock(); },
         []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) { held_at_fork<T>().mutex.unlock(); },
         []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
           held_at_fork<T>().forget_in_child();
           held_at_fork<T>().mutex.unlock();
         });
+    if (failure != 0) throw std::bad_alloc();
     return *new T;
   }();
   return made;

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -21,23 +20,14 @@ struct EndPipe {
   Mutex mutex;
   Fd read_end MEMSPAN_GUARDED_BY(mutex);
   Fd write_end MEMSPAN_GUARDED_BY(mutex);
+
+  void forget_in_child() MEMSPAN_REQUIRES(mutex) {
+    read_end.reset();
+    write_end.reset();
+  }
 };
 
-EndPipe& end_pipe() {
-  static EndPipe& pipe = *new EndPipe;
-  return pipe;
-}
-
 Status make_end_pipe(EndPipe& pipe) MEMSPAN_REQUIRES(pipe.mutex) {
-  static const int failure = pthread_atfork(
-      []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) { end_pipe().mutex.lock(); },
-      []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) { end_pipe().mutex.unlock(); },
-      []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
-        end_pipe().read_end.reset();
-        end_pipe().write_end.reset();
-        end_pipe().mutex.unlock();
-      });
-  if (failure != 0) return Status::from_errno("pthread_atfork", failure);
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return Status::from_errno("making a pipe");
   pipe.read_end.reset(ends[0]);
@@ -67,7 +57,7 @@ Result<Fd> open_pidfd(pid_t process) {
 
 Result<Fd> open_own_end() {
   if (auto pidfd = open_pidfd(getpid()); pidfd.is_ok()) return pidfd;
-  EndPipe& pipe = end_pipe();
+  EndPipe& pipe = held_at_fork<EndPipe>();
   MutexLock lock(pipe.mutex);
   if (!pipe.read_end.is_valid()) MEMSPAN_PASS(make_end_pipe(pipe));
   return duplicate(pipe.read_end.get(), "duplicating a descriptor");
