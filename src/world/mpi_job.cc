@@ -13,7 +13,10 @@
 #include "core/environment.h"
 
 namespace memspan {
+namespace {
 
+// For dlsym(): a loaded MPI library, even if its symbols are not global, as in an interpreter's
+// module; else RTLD_DEFAULT.
 void* mpi_library() {
   std::string path;
   dl_iterate_phdr(
@@ -29,22 +32,6 @@ void* mpi_library() {
       path.empty() ? nullptr : dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
   return loaded != nullptr ? loaded : RTLD_DEFAULT;
 }
-
-MpiState mpi_state() {
-  // Equal in every MPI, because it uses no types of MPI.
-  using Question = int (*)(int*);
-  void* const library = mpi_library();
-  const auto initialized = reinterpret_cast<Question>(dlsym(library, "MPI_Initialized"));
-  const auto finalized = reinterpret_cast<Question>(dlsym(library, "MPI_Finalized"));
-  if (initialized == nullptr || finalized == nullptr) return MpiState::kAbsent;
-  int is_so = 0;
-  finalized(&is_so);
-  if (is_so != 0) return MpiState::kFinalized;
-  initialized(&is_so);
-  return is_so != 0 ? MpiState::kInitialized : MpiState::kNotInitialized;
-}
-
-namespace {
 
 // Handles of the ABI that MPICH, Intel MPI and others share.
 constexpr std::uintptr_t kMpichWorld = 0x44000000;
@@ -94,6 +81,20 @@ Status initialize(void* library) {
 }
 
 }  // namespace
+
+MpiState mpi_state() {
+  // Equal in every MPI, because it uses no types of MPI.
+  using Question = int (*)(int*);
+  void* const library = mpi_library();
+  const auto initialized = find<Question>(library, "MPI_Initialized");
+  const auto finalized = find<Question>(library, "MPI_Finalized");
+  if (initialized == nullptr || finalized == nullptr) return MpiState::kAbsent;
+  int is_so = 0;
+  finalized(&is_so);
+  if (is_so != 0) return MpiState::kFinalized;
+  initialized(&is_so);
+  return is_so != 0 ? MpiState::kInitialized : MpiState::kNotInitialized;
+}
 
 Result<MpiJob> MpiJob::join(const void* communicator) {
   const MpiState state = mpi_state();

@@ -19,9 +19,6 @@ enum class MpiState {
 };
 // Asks the loaded library; loads nothing.
 MpiState mpi_state();
-// For dlsym(): a loaded MPI library, even if its symbols are not global, as in an interpreter's
-// module; else RTLD_DEFAULT.
-void* mpi_library();
 
 // A value. One thread at a time, as the MPI was initialized for.
 class MpiJob {
