@@ -38,8 +38,9 @@ bool overlaps(const ProcessMapping& mapping, std::uint64_t begin, std::uint64_t 
 
 Result<std::ifstream> open_of_process(const char* path) {
   std::ifstream file(path);
-  if (!file) return Status(Code::kSystem, fmt::format("reading {}, which cannot be opened", path));
-  return file;
+  if (file) return file;
+  return Status(Code::kSystem,
+                fmt::format("looking at what is mapped: reading {}, which cannot be opened", path));
 }
 
 std::uint64_t locked_kib() {
@@ -58,8 +59,7 @@ std::string ProcessMapping::to_string() const {
 
 Status look_at_mappings(std::uint64_t begin, std::uint64_t end,
                         const std::function<bool(const ProcessMapping&)>& look) {
-  MEMSPAN_TRY_ASSIGN(std::ifstream file, open_of_process("/proc/self/maps"),
-                     "looking at what is mapped");
+  MEMSPAN_PASS_ASSIGN(std::ifstream file, open_of_process("/proc/self/maps"));
   for (std::string line; std::getline(file, line);) {
     const auto mapping = read_mapping(line);
     if (!mapping || !overlaps(*mapping, begin, end)) continue;
@@ -70,8 +70,7 @@ Status look_at_mappings(std::uint64_t begin, std::uint64_t end,
 
 Result<bool> has_locked_memory(std::uint64_t begin, std::uint64_t end) {
   if (locked_kib() == 0) return false;
-  MEMSPAN_TRY_ASSIGN(std::ifstream file, open_of_process("/proc/self/smaps"),
-                     "looking at what is mapped");
+  MEMSPAN_PASS_ASSIGN(std::ifstream file, open_of_process("/proc/self/smaps"));
   bool is_in = false;
   for (std::string line; std::getline(file, line);) {
     if (const auto mapping = read_mapping(line)) {
