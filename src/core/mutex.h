@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <new>
 
@@ -118,6 +119,7 @@ class ConditionVariable {
 template <typename T>
 T& held_at_fork() {
   static T& made = []() -> T& {
+    auto only = std::make_unique<T>();
     const int failure = pthread_atfork(
         []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) { held_at_fork<T>().mutex.lock(); },
         []() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) { held_at_fork<T>().mutex.unlock(); },
@@ -126,7 +128,7 @@ T& held_at_fork() {
           held_at_fork<T>().mutex.unlock();
         });
     if (failure != 0) throw std::bad_alloc();
-    return *new T;
+    return *only.release();
   }();
   return made;
 }

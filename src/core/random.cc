@@ -2,7 +2,7 @@
 #include "core/random.h"
 
 #include <fmt/ranges.h>
-#include <sys/random.h>
+#include <unistd.h>
 
 #include <charconv>
 
