@@ -208,7 +208,7 @@ Status Engine::wait(Done done, const Deadline& deadline, Id first) {
       });
       if (!served && !done()) sleep(deadline);
       // A carrier that always has work, or cannot sleep, would keep the turn from timers.
-      if (wanted_.load(std::memory_order_relaxed) > 0) hand_over();
+      if (wanted_.load(std::memory_order_relaxed) > 0 && !done()) hand_over();
       is_led_ = false;
     }
     if (done()) break;
