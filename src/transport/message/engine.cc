@@ -325,15 +325,17 @@ void Engine::wait_for_work() {
 
 // Returns whether a source had something.
 bool Engine::serve(Id first) {
-  bool served = serve_again();
+  bool served = false;
   const Id speaker = first != 0 ? first : speaker_;
   const auto found = entries_.find(speaker);
   if (found != entries_.end() && ++rounds_ % kLooksAtSpeaker != 0) {
     const std::shared_ptr<Source> source = found->second.source;
-    served = source->look() || served;
+    served = source->look();
   } else {
-    served = serve_ready() || served;
+    served = serve_ready();
   }
+  // Also what the look has called for.
+  served = serve_again() || served;
   if (served) notify();
   return served;
 }

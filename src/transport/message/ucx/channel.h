@@ -121,7 +121,7 @@ class Channel {
   explicit Channel(ChannelWorker& worker, std::size_t most = kMostInMessage)
       : worker_(worker), most_(most) {}
 
-  ChannelWorker& worker() { return worker_; }
+  ChannelWorker& worker() const { return worker_; }
   ucp_ep_h endpoint() const { return endpoint_; }
   void set_endpoint(ucp_ep_h endpoint) { endpoint_ = endpoint; }
   void on_change(const std::function<void()>& call) { on_change_ = call; }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <ucp/api/ucp.h>
 #include <ucs/debug/log_def.h>
 #include <unistd.h>
@@ -39,6 +40,23 @@ inline ucs_log_func_rc_t log_to_stderr(const char*, unsigned, const char*, ucs_l
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
   return UCS_LOG_FUNC_RC_STOP;
 }
+
+// For objects of UCX: they belong to the process that made them, and a child of fork() touches
+// nothing. Cheaper than getpid(), a system call, because each look at UCX asks.
+class OwnProcess {
+ public:
+  bool is_foreign() const { return forks() != made_after_; }
+
+ private:
+  static int& forks() {
+    static int count = 0;
+    [[maybe_unused]] static const int registered =
+        pthread_atfork(nullptr, nullptr, [] { ++forks(); });
+    return count;
+  }
+
+  const int made_after_ = forks();
+};
 
 // Translates UCX's statuses: "`what`: Unreachable".
 inline Status from_ucs(std::string_view what, ucs_status_t status) {

@@ -35,7 +35,7 @@ class NativeWorker final : public NativeAccess, NotCopyable {
  public:
   // `streams`: the descriptor of the carrier's other worker. Without an epoll it can neither watch
   // that one, which listening reports.
-  explicit NativeWorker(int streams) : process_(::getpid()), gate_(::epoll_create1(EPOLL_CLOEXEC)) {
+  explicit NativeWorker(int streams) : gate_(::epoll_create1(EPOLL_CLOEXEC)) {
     epoll_event event{.events = EPOLLIN, .data = {}};
     if (::epoll_ctl(gate_.get(), EPOLL_CTL_ADD, streams, &event) != 0) gate_.reset();
   }
@@ -246,7 +246,7 @@ class NativeWorker final : public NativeAccess, NotCopyable {
   };
 
   bool is_foreign() const {
-    return ::getpid() != process_;
+    return process_.is_foreign();
   }
 
   // Sets up UCX, unless it was tried.
@@ -370,7 +370,7 @@ class NativeWorker final : public NativeAccess, NotCopyable {
     set_gate(EPOLL_CTL_MOD, EPOLLIN);
   }
 
-  const int process_;
+  const OwnProcess process_;
   Fd gate_;
   std::atomic<bool> is_ready_{false};  // UCX is set up; then these are constant
   ucp_context_h context_ = nullptr;

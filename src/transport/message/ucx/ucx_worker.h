@@ -76,6 +76,7 @@ class Worker final : public ChannelWorker, NotCopyable {
     for (int round = 0; round < kRounds && accepted_.empty(); ++round) {
       if (ucp_worker_progress(worker_) != 0) continue;
       progress();
+      if (has_arrived_) continue;
       // Busy also while UCX could not send all: over shared memory nothing shows that the peer has
       // freed space.
       may_sleep_ = ucp_worker_arm(worker_) == UCS_OK;
@@ -85,7 +86,7 @@ class Worker final : public ChannelWorker, NotCopyable {
   }
 
   // True in a child of fork(), which must touch nothing.
-  bool is_foreign() const { return ::getpid() != process_; }
+  bool is_foreign() const { return process_.is_foreign(); }
 
   // Call it once. Returns the port.
   Result<int> listen(const SocketAddress& at) {
@@ -133,7 +134,7 @@ class Worker final : public ChannelWorker, NotCopyable {
     if (is_foreign()) return -1;
     if (!channel.is_readable() && !channel.is_cut()) {
       channel.set_reading(true);
-      progress(&channel);
+      progress();
       channel.set_reading(false);
     }
     return channel.read(to);
@@ -226,7 +227,7 @@ class Worker final : public ChannelWorker, NotCopyable {
   };
 
   explicit Worker(const std::string& device)
-      : process_(::getpid()), most_(has_rdma(device) ? kMostInMessage : kMostWithoutRdma) {}
+      : most_(has_rdma(device) ? kMostInMessage : kMostWithoutRdma) {}
 
   Status start(const std::string& device) {
     MEMSPAN_TRY_ASSIGN(context_, create_context(UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, device),
@@ -255,7 +256,13 @@ class Worker final : public ChannelWorker, NotCopyable {
     MessageHeader read;
     std::memcpy(&read, header, sizeof read);
     const bool is_offer = (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-    return found->second->take(read, data, bytes, is_offer) ? UCS_INPROGRESS : UCS_OK;
+    const bool is_kept = found->second->take(read, data, bytes, is_offer);
+    note_arrival(*found->second);
+    return is_kept ? UCS_INPROGRESS : UCS_OK;
+  }
+
+  static void note_arrival(const Channel& channel) {
+    if (channel.is_readable()) static_cast<Worker&>(channel.worker()).has_arrived_ = true;
   }
 
   static void on_sent(void* request, ucs_status_t status, void* buffer) {
@@ -268,7 +275,9 @@ class Worker final : public ChannelWorker, NotCopyable {
   static void on_fetched(void* request, ucs_status_t status, std::size_t bytes, void* arrival) {
     if (request != nullptr) ucp_request_free(request);
     auto& fetched = *static_cast<Arrival*>(arrival);
-    fetched.channel->fetched(fetched, status == UCS_OK && bytes == fetched.bytes);
+    Channel& channel = *fetched.channel;  // which may forget the arrival
+    channel.fetched(fetched, status == UCS_OK && bytes == fetched.bytes);
+    note_arrival(channel);
   }
 
   static void on_connection(ucp_conn_request_h request, void* worker) {
@@ -282,10 +291,12 @@ class Worker final : public ChannelWorker, NotCopyable {
     static_cast<Worker&>(failed->worker()).close_later(*failed);
   }
 
-  // Until nothing moves, or `reader` has something to read.
-  void progress(const Channel* reader = nullptr) {
-    for (int round = 0; round < kRounds && ucp_worker_progress(worker_) != 0; ++round)
-      if (reader != nullptr && reader->is_readable()) break;
+  // Until nothing moves, or a message has arrived: it is in the processor's caches, and a further
+  // look costs a system call.
+  void progress() {
+    has_arrived_ = false;
+    for (int round = 0; round < kRounds && !has_arrived_; ++round)
+      if (ucp_worker_progress(worker_) == 0) break;
     if (!requests_.empty()) accept_requests();
     if (!closing_.empty()) close_ended();
   }
@@ -343,14 +354,15 @@ class Worker final : public ChannelWorker, NotCopyable {
     return channel;
   }
 
-  const int process_;
+  const OwnProcess process_;
   const std::size_t most_;  // bytes of a message
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   ucp_listener_h listener_ = nullptr;
   ucp_datatype_t packed_ = 0;
-  int descriptor_ = -1;     // of UCX
-  bool may_sleep_ = false;  // since prepare_sleep(); the descriptor shows what comes
+  int descriptor_ = -1;       // of UCX
+  bool has_arrived_ = false;  // bytes to read, in this progress()
+  bool may_sleep_ = false;    // since prepare_sleep(); the descriptor shows what comes
   std::deque<std::shared_ptr<Channel>> accepted_;
   std::vector<ucp_conn_request_h> requests_;
   // The channels of all open endpoints: UCX passes a channel's address to callbacks.
