@@ -22,7 +22,7 @@ namespace memspan {
 
 class Team;
 
-// What a team remembers of its calls of Team::shrink().
+// The attempts of a team at Team::shrink(), which later calls continue.
 class TeamShrink {
  public:
   Result<std::unique_ptr<Team>> run(Team& team, const char* what);
