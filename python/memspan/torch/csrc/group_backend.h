@@ -5,7 +5,7 @@
 // A synchronous collective runs on the calling thread. So does an asynchronous one when all members
 // call it at about the same time. Otherwise a progress thread of the group runs it, and those
 // behind it, in the order of the calls (collective_queue.h). Point-to-point messages make progress
-// in every wait for one of them, and in a second thread while nobody waits.
+// in every wait for one of them, and in a second thread while no thread waits.
 #pragma once
 
 #include <ATen/ThreadLocalState.h>
@@ -84,7 +84,7 @@ class GroupBackend : public SharingBackend {
   }
 
   // Whether this member says that it has come: not at collectives that no member calls
-  // asynchronously, so that nobody asks.
+  // asynchronously, so that no caller asks.
   enum class Arrives { kAlways, kNever };
 
   template <typename Task>
@@ -107,7 +107,7 @@ class GroupBackend : public SharingBackend {
     if (turn && (!is_async || memspan_group_wait_for_arrivals(group, kPatienceUs) == SMEM_OK)) {
       work->run(task);
       turn.give_up();
-      work->end();  // nobody has it yet, so nobody has its future
+      work->end();  // no caller has it or its future yet
       return work;
     }
     const bool has_arrived{turn};
