@@ -18,7 +18,7 @@
 
 #include "pgas/reduction/kernels.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 namespace {
 
 struct Options {
@@ -138,8 +138,8 @@ int run(int arguments, char** values) {
 }
 
 }  // namespace
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas
 
 int main(int arguments, char** values) {
-  return memspan::pgas::run(arguments, values);
+  return memspan::run(arguments, values);
 }

@@ -8,7 +8,7 @@
 
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline world {
 class World;
 }
 

@@ -121,7 +121,7 @@ void forget_job() {
 }
 
 Status leave(const char* what, EndKind how) MEMSPAN_REQUIRES(lifecycle.mutex) {
-  const Status completed = quiet_links(process_state.routes);
+  const Status completed = capi::quiet_links(process_state.routes);
   // After a death the peers do not wait for all, and PEs that have left no longer answer.
   // World::end() then reports the death.
   if (completed.code() != Code::kPeerLost) MEMSPAN_PASS(completed);

@@ -11,7 +11,7 @@
 #include "core/clock.h"
 #include "core/cpu.h"
 
-namespace memspan {
+namespace memspan::inline core {
 
 // Decides which waits spin. Thread-safe; if threads race, one of their updates may be lost.
 class SpinHabit {
@@ -82,4 +82,4 @@ class AdaptiveSpin {
   SpinHabit habit_{1, kMostSkipped};
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline core

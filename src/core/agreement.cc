@@ -5,7 +5,7 @@
 
 #include "core/environment.h"
 
-namespace memspan {
+namespace memspan::inline core {
 
 // CODE is 0 for success.
 std::string encode_outcome(const Result<std::string>& outcome) {
@@ -43,4 +43,4 @@ Status agree(const Exchange& exchange, const Status& mine, std::string_view kind
   return agree(exchange, mine.is_ok() ? Result<std::string>(std::string()) : mine, kind).status();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline core

@@ -10,7 +10,7 @@
 
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline core {
 
 // Returns every member's text, in the order of members. All members call it equally often.
 using Exchange = std::function<Result<std::vector<std::string>>(const std::string& mine)>;
@@ -26,4 +26,4 @@ Status agree(const Exchange& exchange, const Status& mine, std::string_view kind
 std::string encode_outcome(const Result<std::string>& outcome);
 Result<std::string> decode_outcome(const std::string& told);
 
-}  // namespace memspan
+}  // namespace memspan::inline core

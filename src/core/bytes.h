@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace memspan {
+namespace memspan::inline core {
 
 // Appends to a string it owns. Not thread-safe.
 class ByteWriter {
@@ -101,4 +101,4 @@ class Buffer {
   std::size_t size_ = 0;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline core

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <ctime>
 
-namespace memspan {
+namespace memspan::inline core {
 
 using Clock = std::chrono::steady_clock;
 using Duration = Clock::duration;
@@ -56,4 +56,4 @@ class Deadline {
   Clock::time_point when_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline core

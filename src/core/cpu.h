@@ -8,7 +8,7 @@
 #include <bitset>
 #include <cstddef>
 
-namespace memspan {
+namespace memspan::inline core {
 
 inline constexpr std::size_t kCacheLine = 64;
 // Two lines: the adjacent-line prefetcher fetches pairs. It keeps flags of different writers apart.
@@ -45,4 +45,4 @@ inline CoreSet usable_core_set() {
   return cores;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline core

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 
-namespace memspan {
+namespace memspan::inline core {
 namespace {
 
 MEMSPAN_REMEDY(
@@ -137,4 +137,4 @@ std::string host_name() {
   return name;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline core

@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline core {
 
 // nullopt when unset. An empty value counts as set.
 std::optional<std::string> environment(const char* name);
@@ -55,4 +55,4 @@ inline std::vector<std::string_view> split(std::string_view text, char separator
   return parts;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline core

@@ -10,7 +10,7 @@
 
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline core {
 
 // Move-only value. -1 means none.
 class Fd {
@@ -89,4 +89,4 @@ class WakeEvent {
   Fd descriptor_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline core

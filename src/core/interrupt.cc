@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/interrupt.h"
 
-namespace memspan {
+namespace memspan::inline core {
 namespace {
 
 struct ThreadState {
@@ -90,4 +90,4 @@ Status poll_ready(std::span<pollfd> polled, const Deadline& deadline, const char
   }
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline core

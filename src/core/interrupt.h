@@ -19,7 +19,7 @@
 #include "core/mutex.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline core {
 
 // Not 0: the call must end.
 using InterruptHandler = int (*)();
@@ -85,4 +85,4 @@ class AwaitedValue {
   std::optional<T> value_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline core

@@ -9,7 +9,7 @@
 #include "core/mutex.h"
 #include "core/thread.h"
 
-namespace memspan {
+namespace memspan::inline core {
 namespace {
 
 struct Ends {
@@ -67,4 +67,4 @@ void flush_and_exit(int code) try {
   _exit(code);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline core

@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace memspan {
+namespace memspan::inline core {
 
 // Calls `end` once when the calling thread ends; in the main thread, before the exit handlers. At
 // most eight functions.
@@ -37,4 +37,4 @@ T& thread_object() {
 // standard input holds that stream for as long, and a full pipe takes nothing.
 [[noreturn]] void flush_and_exit(int code);
 
-}  // namespace memspan
+}  // namespace memspan::inline core

@@ -8,7 +8,7 @@
 
 #include "core/environment.h"
 
-namespace memspan {
+namespace memspan::inline core {
 namespace {
 
 constexpr int kNotRead = -1;  // the environment says it at the first line
@@ -102,4 +102,4 @@ void check_failed(const char* condition, const char* file, int line) {
   std::abort();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline core

@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline core {
 
 enum class LogLevel { kDebug = 0, kInfo = 1, kWarn = 2, kError = 3, kFatal = 4 };
 
@@ -61,4 +61,4 @@ class LineLimit {
   std::uint64_t dropped_ = 0;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline core

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace memspan {
+namespace memspan::inline core {
 namespace {
 
 // The library or program that this code is in. The dynamic linker knows a program only by the name
@@ -66,4 +66,4 @@ Result<void*> load_module(const char* file, const char* symbol) {
   return address;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline core

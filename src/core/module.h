@@ -6,7 +6,7 @@
 
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline core {
 
 // The path of an installed module; empty if it is missing. Loads nothing.
 std::string find_module(const char* file);
@@ -14,4 +14,4 @@ std::string find_module(const char* file);
 // Loads a module for good and returns the address of `symbol`. kNotSupported names what is missing.
 Result<void*> load_module(const char* file, const char* symbol);
 
-}  // namespace memspan
+}  // namespace memspan::inline core

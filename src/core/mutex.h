@@ -40,7 +40,7 @@ void AnnotateIgnoreWritesEnd(const char* file, int line);
 }
 #endif
 
-namespace memspan {
+namespace memspan::inline core {
 
 // Debug builds check that no thread blocks while it runs an engine, which owns connections of all
 // peers (transport/message/engine.h). State of the calling thread.
@@ -150,4 +150,4 @@ inline void end_access_for_peer() {
 #endif
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline core

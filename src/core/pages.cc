@@ -12,7 +12,7 @@
 
 #include "core/environment.h"
 
-namespace memspan {
+namespace memspan::inline core {
 namespace {
 
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -130,4 +130,4 @@ Status Pages::commit(std::size_t offset, std::size_t bytes) const {
   return Status::ok();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline core

@@ -11,7 +11,7 @@
 
 #include "core/fd.h"
 
-namespace memspan {
+namespace memspan::inline core {
 
 // Owns the descriptor. Move-only value; const use is thread-safe.
 class Pages {
@@ -51,4 +51,4 @@ inline constexpr std::size_t align_up(std::size_t value, std::size_t alignment) 
   return (value + alignment - 1) / alignment * alignment;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline core

@@ -12,7 +12,7 @@
 #include "core/environment.h"
 #include "core/random.h"
 
-namespace memspan {
+namespace memspan::inline core {
 namespace {
 
 constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
@@ -210,4 +210,4 @@ Result<Fd> open_output_file(const std::string& path, int flags, mode_t mode) {
   return Status::from_errno("opening " + path);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline core

@@ -8,7 +8,7 @@
 
 #include "core/fd.h"
 
-namespace memspan {
+namespace memspan::inline core {
 
 // Reads a whole regular file of at most `most` bytes. kInvalidArgument names what is wrong: a
 // symbolic link, not a file, an owner other than this user or root, readable or writable for
@@ -45,4 +45,4 @@ std::vector<std::string> private_runtime_directories();
 // open(2); both name the path.
 Result<Fd> open_output_file(const std::string& path, int flags, mode_t mode);
 
-}  // namespace memspan
+}  // namespace memspan::inline core

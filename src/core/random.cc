@@ -8,7 +8,7 @@
 
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline core {
 
 std::string to_hex(std::string_view bytes) {
   const auto* const first = reinterpret_cast<const unsigned char*>(bytes.data());
@@ -40,4 +40,4 @@ std::string random_hex(std::size_t bytes) {
   return to_hex(raw);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline core

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace memspan {
+namespace memspan::inline core {
 
 // Bytes as lower-case hexadecimal digits, for places that carry nothing but plain words.
 std::string to_hex(std::string_view bytes);
@@ -18,4 +18,4 @@ std::uint64_t random_number();
 // `bytes` random bytes, at most 256, as 2 * bytes lower-case hexadecimal digits.
 std::string random_hex(std::size_t bytes);
 
-}  // namespace memspan
+}  // namespace memspan::inline core

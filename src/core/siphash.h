@@ -14,7 +14,7 @@
 
 #include "core/random.h"
 
-namespace memspan {
+namespace memspan::inline core {
 
 struct SipKey {
   std::uint64_t low = 0;
@@ -84,4 +84,4 @@ inline std::uint64_t siphash(const SipKey& key, std::span<const std::byte> bytes
   return hash.finish();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline core

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstring>
 
-namespace memspan {
+namespace memspan::inline core {
 
 std::string_view code_name(Code code) {
   constexpr auto kNames = std::to_array<std::string_view>(
@@ -47,4 +47,4 @@ Status Status::annotate(std::string_view doing) const {
   return {code(), prefix + message()};
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline core

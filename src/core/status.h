@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-namespace memspan {
+namespace memspan::inline core {
 
 enum class Code {
   kOk,
@@ -106,7 +106,7 @@ class [[nodiscard]] Result {
   Status status_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline core
 
 #define MEMSPAN_CONCAT_(a, b) a##b
 #define MEMSPAN_CONCAT(a, b) MEMSPAN_CONCAT_(a, b)

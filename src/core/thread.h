@@ -10,7 +10,7 @@
 
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline core {
 
 // Blocks the signals of this thread for its lifetime, and those of threads that it starts. Not
 // those of faults: if blocked, a fault would end the process despite a handler. One thread.
@@ -52,4 +52,4 @@ Status caught(const Call& call) {
   }
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline core

@@ -8,7 +8,7 @@
 #include "device/host/copy.h"
 #include "device/reservation.h"
 
-namespace memspan {
+namespace memspan::inline device {
 namespace {
 
 // Its memory is pages (core/pages.h) in a reservation.
@@ -73,4 +73,4 @@ bool wants_other_device() {
   return chosen_word() != kHost;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline device

@@ -6,7 +6,7 @@
 #include "core/status.h"
 #include "device/memory.h"
 
-namespace memspan {
+namespace memspan::inline device {
 
 // kInvalidArgument for another word; kNotSupported and kUnavailable name the reason why the device
 // cannot be used. Thread-safe.
@@ -17,4 +17,4 @@ Device* other_device();
 // Whether MEMSPAN_DEVICE names something other than the host. Opens nothing.
 bool wants_other_device();
 
-}  // namespace memspan
+}  // namespace memspan::inline device

@@ -14,7 +14,7 @@
 #include "core/environment.h"
 #include "core/thread.h"
 
-namespace memspan {
+namespace memspan::inline device {
 namespace {
 
 // From <linux/userfaultfd.h>, which is older than the kernel on some systems.
@@ -174,4 +174,4 @@ Status unshare_in_place(const WriteHold& hold, std::byte* place, std::size_t byt
   });
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline device

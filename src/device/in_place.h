@@ -11,7 +11,7 @@
 #include "core/pages.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline device {
 
 // Holds off writers: threads of this process that write to some pages wait while other pages
 // replace these.
@@ -68,4 +68,4 @@ Status share_in_place(const WriteHold& hold, std::byte* place, std::size_t bytes
 Status unshare_in_place(const WriteHold& hold, std::byte* place, std::size_t bytes,
                         const Pages& pages, std::size_t offset, std::byte* spare);
 
-}  // namespace memspan
+}  // namespace memspan::inline device

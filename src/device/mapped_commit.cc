@@ -16,7 +16,7 @@
 #define MADV_COLLAPSE 25
 #endif
 
-namespace memspan {
+namespace memspan::inline device {
 namespace {
 
 // "always inherit [never]" -> "never".
@@ -157,4 +157,4 @@ Status commit_mapped(const MappedPart& part, const MayTake& before, const Taken&
   return commit.status();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline device

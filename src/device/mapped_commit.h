@@ -12,7 +12,7 @@
 #include "core/pages.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline device {
 
 // Transparent huge pages of shared memory: 2 MiB that the kernel takes, clears and maps in one
 // step, and that need one entry of the processor's address cache (TLB) instead of 512.
@@ -75,4 +75,4 @@ inline constexpr std::size_t kCommitPiece = std::size_t{32} << 20;
 inline constexpr std::size_t kThreadedCommitBytes = std::size_t{64} << 20;
 inline constexpr std::size_t kMostCommitThreads = 8;
 
-}  // namespace memspan
+}  // namespace memspan::inline device

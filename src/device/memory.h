@@ -18,7 +18,7 @@
 #include "core/fd.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline device {
 
 // Holds the memory, which is released when no process holds or maps it any more. Const use is
 // thread-safe.
@@ -147,4 +147,4 @@ class Device {
 // The device of a process that has chosen no other.
 Device& host_device();
 
-}  // namespace memspan
+}  // namespace memspan::inline device

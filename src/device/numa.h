@@ -14,7 +14,7 @@
 
 #include "core/environment.h"
 
-namespace memspan {
+namespace memspan::inline device {
 
 inline Status no_such_node(int node) {
   return {Code::kInvalidArgument, fmt::format("this machine has no NUMA node {}", node)};
@@ -77,4 +77,4 @@ inline Status prefer_node(void* base, std::size_t bytes, int node) {
   return without_mbind(node, first_line_of("/sys/devices/system/node/online"), error);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline device

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <fstream>
 
-namespace memspan {
+namespace memspan::inline device {
 namespace {
 
 // Parses the first line of a mapping; nullopt for another kind of line.
@@ -83,4 +83,4 @@ Result<bool> has_locked_memory(std::uint64_t begin, std::uint64_t end) {
   return false;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline device

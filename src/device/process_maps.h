@@ -9,7 +9,7 @@
 
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline device {
 
 // One mapping. A value.
 struct ProcessMapping {
@@ -35,4 +35,4 @@ Status look_at_mappings(std::uint64_t begin, std::uint64_t end,
 // has locked nothing; otherwise the kernel looks at every page of the process.
 Result<bool> has_locked_memory(std::uint64_t begin, std::uint64_t end);
 
-}  // namespace memspan
+}  // namespace memspan::inline device

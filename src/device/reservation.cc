@@ -11,7 +11,7 @@
 #include "device/in_place.h"
 #include "device/process_maps.h"
 
-namespace memspan {
+namespace memspan::inline device {
 namespace {
 
 constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -143,4 +143,4 @@ Status Reservation::unmap(std::size_t at, std::size_t bytes) {
   return Status::ok();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline device

@@ -9,7 +9,7 @@
 #include "core/pages.h"
 #include "device/memory.h"
 
-namespace memspan {
+namespace memspan::inline device {
 
 class HostMemory final : public DeviceMemory {
  public:
@@ -58,4 +58,4 @@ class Reservation final : public DeviceRange {
   std::map<std::size_t, std::size_t> kept_;  // begin and end, whole pages, apart
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline device

@@ -14,7 +14,7 @@
 #include "core/interrupt.h"
 #include "core/thread.h"
 
-namespace memspan {
+namespace memspan::inline device {
 
 class Stream;
 
@@ -209,4 +209,4 @@ class Event {
   const std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline device

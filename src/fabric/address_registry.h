@@ -11,7 +11,7 @@
 #include "memory/address_plan.h"
 #include "store/recipes/ranges.h"
 
-namespace memspan {
+namespace memspan::inline fabric {
 
 // Takes huge pages if the caller allows them and enough are free; else reserves normal pages.
 inline Result<Pages> make_pages(std::size_t bytes, bool may_be_huge, const char* label) {
@@ -88,4 +88,4 @@ class AddressRange {
   const Parts parts_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline fabric

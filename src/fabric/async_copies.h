@@ -22,7 +22,7 @@
 #include "core/thread.h"
 #include "device/stream.h"
 
-namespace memspan {
+namespace memspan::inline fabric {
 
 // Thread-safe. The destructor waits until all copies are done.
 class AsyncCopies : NotCopyable {
@@ -106,4 +106,4 @@ class AsyncCopies : NotCopyable {
   std::array<Stream, kMostStreams> streams_;  // they end first: their work uses the others
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline fabric

@@ -31,7 +31,7 @@
 #include "store/reconnecting_store.h"
 #include "transport/registry.h"
 
-namespace memspan {
+namespace memspan::inline fabric {
 
 // The effect of a lost store on a member.
 enum class AfterLoss {
@@ -253,4 +253,4 @@ class Member {
   ReconnectingStore* const reconnecting_;  // store_, if it is one
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline fabric

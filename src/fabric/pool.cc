@@ -10,7 +10,7 @@
 #include "net/metrics_server.h"
 #include "store/recipes/rank_recipe.h"
 
-namespace memspan {
+namespace memspan::inline fabric {
 namespace {
 
 // How long a join or a leave waits for a member that does nothing.
@@ -212,4 +212,4 @@ Status Pool::detach(Deadline deadline) {
   return status;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline fabric

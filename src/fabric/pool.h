@@ -24,7 +24,7 @@
 #include "observe/counters.h"
 #include "store/fields.h"
 
-namespace memspan {
+namespace memspan::inline fabric {
 
 inline constexpr std::uint64_t kMostHostBytes = std::uint64_t{2} << 40;
 inline constexpr std::uint64_t kMostDeviceBytes = std::uint64_t{64} << 30;
@@ -397,4 +397,4 @@ class Pool {
   std::vector<Peer> peers_ MEMSPAN_GUARDED_BY(mutex_);  // by rank
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline fabric

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace memspan {
+namespace memspan::inline fabric {
 namespace {
 
 // Waits until the range is mapped. Memory outside the pool always is.
@@ -270,4 +270,4 @@ HeldWindows::Found HeldWindows::look(const void* pointer, std::uint64_t bytes) {
                                                                         : Found::kNot;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline fabric

@@ -12,7 +12,7 @@
 #include "device/host/guarded_copy.h"
 #include "fabric/pool.h"
 
-namespace memspan {
+namespace memspan::inline fabric {
 
 // The place of an address in a pool.
 struct PoolPlace {
@@ -354,4 +354,4 @@ class PoolCopier : NotCopyable {
   std::unique_ptr<RemoteCopies> remote_;  // once there was such a piece; ends before what is held
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline fabric

@@ -7,7 +7,7 @@
 #include "core/interrupt.h"
 #include "fabric/pool.h"
 
-namespace memspan {
+namespace memspan::inline fabric {
 namespace {
 
 // How late a wait notices the end of the store. Each look costs a round trip.
@@ -377,4 +377,4 @@ Status Pool::await_presence(std::uint32_t first, std::uint32_t end, const Deadli
   }
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline fabric

@@ -31,7 +31,7 @@
 #include "transport/message/message_transport.h"
 #include "world/carrier_choice.h"
 
-namespace memspan {
+namespace memspan::inline fabric {
 
 // The owner of a record in the store. A value.
 struct MemberIdentity {
@@ -301,4 +301,4 @@ inline Result<std::string> RemotePeer::call(std::string_view service, std::strin
   return std::move(*call->answer);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline fabric

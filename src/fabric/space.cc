@@ -10,7 +10,7 @@
 #include "memory/budget.h"
 #include "store/fields.h"
 
-namespace memspan {
+namespace memspan::inline fabric {
 namespace {
 
 // For notices to other members, which no caller waits for.
@@ -347,4 +347,4 @@ void Space::close() {
   }
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline fabric

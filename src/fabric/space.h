@@ -21,7 +21,7 @@
 #include "store/recipes/all_gather.h"
 #include "store/recipes/store_group.h"
 
-namespace memspan {
+namespace memspan::inline fabric {
 
 inline constexpr std::uint64_t kMostSpaceBytes = std::uint64_t{64} << 30;
 inline constexpr std::size_t kMostContextBytes = std::size_t{64} << 10;
@@ -237,4 +237,4 @@ class Space {
   StoreGroup group_;  // for the thread that set is_in_collective_
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline fabric

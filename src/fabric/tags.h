@@ -15,7 +15,7 @@
 #include "core/environment.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline fabric {
 
 // A value.
 struct TagRules {
@@ -79,4 +79,4 @@ inline Result<TagRules> parse_tags(std::string_view tag, std::string_view links)
   return rules;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline fabric

@@ -11,7 +11,7 @@
 #include "core/mutex.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline fabric {
 
 inline constexpr std::uint64_t kMostUserBytes = std::uint64_t{1} << 40;
 
@@ -44,4 +44,4 @@ class UserMemory {
   std::map<std::uint64_t, std::uint64_t> ranges_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline fabric

@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace memspan {
+namespace memspan::inline memory {
 
 // The heap, above it the heap in device memory, and pools above both.
 struct AddressWindows {
@@ -49,4 +49,4 @@ constexpr std::uint64_t heap_file_stride(std::uint64_t memory_bytes) {
   return std::bit_ceil(memory_bytes + kInternalBytes + kStaticSegmentBytes);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline memory

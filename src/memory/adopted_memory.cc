@@ -13,7 +13,7 @@
 #include "device/process_maps.h"
 #include "memory/budget.h"
 
-namespace memspan {
+namespace memspan::inline memory {
 namespace {
 
 constexpr const char* kLabel = "memspan-adopted";
@@ -193,4 +193,4 @@ Status AdoptedMemory::give_back() {
   return Status::ok();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline memory

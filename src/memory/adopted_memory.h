@@ -15,7 +15,7 @@
 #include "core/pages.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline memory {
 
 // The destructor restores private pages. Move-only value; one thread at a time.
 class AdoptedMemory {
@@ -58,4 +58,4 @@ class AdoptedMemory {
   bool is_given_back_ = false;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline memory

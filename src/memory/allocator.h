@@ -18,7 +18,7 @@
 
 #include "core/pages.h"
 
-namespace memspan {
+namespace memspan::inline memory {
 
 // One thread at a time.
 class Allocator {
@@ -150,4 +150,4 @@ class Allocator {
   Sizes spare_sizes_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline memory

@@ -14,7 +14,7 @@
 #include "device/host/copy.h"
 #include "memory/claim.h"
 
-namespace memspan {
+namespace memspan::inline memory {
 
 MEMSPAN_REMEDY(kOutOfMemory, "out-of-memory",
                "The host or the limit that the message names has too little memory left.",
@@ -200,4 +200,4 @@ Status commit_within_budget(const MappedPart& part, std::string_view what) {
       [&](std::size_t bytes) { claim.subtract(bytes); });
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline memory

@@ -10,7 +10,7 @@
 #include "core/status.h"
 #include "device/mapped_commit.h"
 
-namespace memspan {
+namespace memspan::inline memory {
 
 extern const char kOutOfMemory[];  // the end of messages of kOutOfMemory (core/status.h)
 
@@ -50,4 +50,4 @@ std::vector<ControlGroup> control_groups(std::string_view self_cgroup, std::stri
 // the memory. Memory taken by then is released with the pages.
 Status commit_within_budget(const MappedPart& part, std::string_view what);
 
-}  // namespace memspan
+}  // namespace memspan::inline memory

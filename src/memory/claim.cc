@@ -10,7 +10,7 @@
 #include "core/random.h"
 #include "memory/budget.h"
 
-namespace memspan {
+namespace memspan::inline memory {
 namespace {
 
 // Each process has such a part of the places in a file.
@@ -120,4 +120,4 @@ std::uint64_t claimed_on(const std::string& limit_file) {
   return sum;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline memory

@@ -17,7 +17,7 @@
 #include "core/fd.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline memory {
 
 // Claims nothing at first. Thread-safe.
 class Claim : NotCopyable {
@@ -51,4 +51,4 @@ class ClaimFile {
 // The sum of all claims on that file, those of this process included.
 std::uint64_t claimed_on(const std::string& limit_file);
 
-}  // namespace memspan
+}  // namespace memspan::inline memory

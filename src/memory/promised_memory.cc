@@ -8,7 +8,7 @@
 #include "core/thread.h"
 #include "memory/budget.h"
 
-namespace memspan {
+namespace memspan::inline memory {
 namespace {
 
 constexpr std::uint64_t kMargin = std::uint64_t{1} << 30;
@@ -183,4 +183,4 @@ Clock::time_point PromisedMemory::take_unless_plentiful(std::vector<Part>& parts
   return again;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline memory

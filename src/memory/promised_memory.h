@@ -22,7 +22,7 @@
 #include "device/mapped_commit.h"
 #include "memory/claim.h"
 
-namespace memspan {
+namespace memspan::inline memory {
 
 // Whether so much is available that `promised` bytes can be taken in time, while other programs
 // take memory as fast.
@@ -75,4 +75,4 @@ class PromisedMemory : NotCopyable {
   std::thread thread_;  // from the first promise on
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline memory

@@ -17,7 +17,7 @@
 #include "device/in_place.h"
 #include "memory/address_plan.h"
 
-namespace memspan {
+namespace memspan::inline memory {
 namespace {
 
 // ---- what the program looks like ----------------------------------------------------------------
@@ -266,4 +266,4 @@ void take_back_static_segment() {
   if (error != 0) drop_snapshot();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline memory

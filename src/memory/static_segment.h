@@ -11,7 +11,7 @@
 #include "core/pages.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline memory {
 
 // A value. Empty if the program has no data that can be moved.
 struct StaticSegment {
@@ -38,4 +38,4 @@ Status move_static_segment(const StaticSegment& data, const Pages& pages, std::s
 // was not moved. Other threads that write to it wait until then, if the system can make them wait.
 void take_back_static_segment();
 
-}  // namespace memspan
+}  // namespace memspan::inline memory

@@ -12,7 +12,7 @@
 #include "memory/budget.h"
 #include "memory/promised_memory.h"
 
-namespace memspan {
+namespace memspan::inline memory {
 
 // When the memory behind an allocation is taken from the system.
 enum class CommitMode {
@@ -138,4 +138,4 @@ class SymmetricHeap {
   std::unique_ptr<PromisedMemory> promised_;  // null if nothing is promised
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline memory

@@ -9,7 +9,7 @@
 
 #include "core/fd.h"
 
-namespace memspan {
+namespace memspan::inline net {
 
 // Result of one call. A value.
 struct ChannelStep {
@@ -81,4 +81,4 @@ inline std::unique_ptr<ByteChannel> make_plain_channel(Fd socket) {
   return std::make_unique<ByteChannel>(std::move(socket));
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline net

@@ -16,7 +16,7 @@
 #include "core/interrupt.h"
 #include "net/socket_address.h"
 
-namespace memspan {
+namespace memspan::inline net {
 
 // A value: move-only. The socket is non-blocking and closes on exec; invalid if there is an error.
 struct Dialled {
@@ -117,4 +117,4 @@ inline Dialled dial(const SocketAddress& to, const Deadline& deadline) {
   }
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline net

@@ -8,7 +8,7 @@
 #include "core/interrupt.h"
 #include "core/thread.h"
 
-namespace memspan {
+namespace memspan::inline net {
 namespace {
 
 Status invalid(std::string_view url, std::string_view why) {
@@ -115,4 +115,4 @@ Result<Addresses> resolve(const Endpoint& endpoint, const Deadline& deadline) {
   return addresses;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline net

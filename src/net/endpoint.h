@@ -8,7 +8,7 @@
 #include "core/clock.h"
 #include "net/socket_address.h"
 
-namespace memspan {
+namespace memspan::inline net {
 
 // A value. `host` has no brackets.
 struct Endpoint {
@@ -33,4 +33,4 @@ struct Endpoint {
 // when the system's resolver gives up.
 Result<std::vector<SocketAddress>> resolve(const Endpoint& endpoint, const Deadline& deadline);
 
-}  // namespace memspan
+}  // namespace memspan::inline net

@@ -7,7 +7,7 @@
 
 #include "core/thread.h"
 
-namespace memspan {
+namespace memspan::inline net {
 namespace {
 
 // The loop of this process.
@@ -226,4 +226,4 @@ bool EventLoop::call(Token token, std::uint32_t events) {
   return true;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline net

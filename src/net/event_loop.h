@@ -21,7 +21,7 @@
 #include "core/fd.h"
 #include "core/mutex.h"
 
-namespace memspan {
+namespace memspan::inline net {
 
 // Thread-safe. The end of the last owner cancels everything and ends the thread; it may happen in a
 // callback.
@@ -107,4 +107,4 @@ class EventLoop : NotCopyable {
   std::set<std::pair<Clock::time_point, Token>> timers_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline net

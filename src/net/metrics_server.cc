@@ -13,7 +13,7 @@
 #include "net/endpoint.h"
 #include "net/socket_address.h"
 
-namespace memspan {
+namespace memspan::inline net {
 namespace {
 
 constexpr int kMostConnections = 16;
@@ -168,4 +168,4 @@ Result<std::unique_ptr<TextServer>> serve_metrics(std::string_view what, std::st
   return std::unique_ptr<TextServer>(std::move(server));
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline net

@@ -8,11 +8,11 @@
 
 #include "observe/metrics.h"
 
-namespace memspan {
+namespace memspan::inline net {
 
 // `place` is HOST:PORT or [IPV6]:PORT; `what` names its source in messages. kInvalidArgument for
 // another one. Logs a warning when other hosts can reach it.
 Result<std::unique_ptr<TextServer>> serve_metrics(std::string_view what, std::string_view place,
                                                   TextServer::MakeText make_text);
 
-}  // namespace memspan
+}  // namespace memspan::inline net

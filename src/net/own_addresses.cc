@@ -10,7 +10,7 @@
 
 #include "core/environment.h"
 
-namespace memspan {
+namespace memspan::inline net {
 namespace {
 
 // The number of a process's network namespace; empty if it is not known.
@@ -160,4 +160,4 @@ std::optional<std::string> address_of_interfaces(std::string_view prefix, Addres
   });
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline net

@@ -7,7 +7,7 @@
 #include "net/endpoint.h"
 #include "net/socket_address.h"
 
-namespace memspan {
+namespace memspan::inline net {
 
 // A value: the host of a process, for its peers.
 struct Host {
@@ -60,4 +60,4 @@ enum class AddressFamily { kAny, kIpv4, kIpv6 };
 // bridges and virtual wires of containers and machines, tunnels.
 std::optional<std::string> address_of_interfaces(std::string_view prefix, AddressFamily family);
 
-}  // namespace memspan
+}  // namespace memspan::inline net

@@ -9,7 +9,7 @@
 #include "core/environment.h"
 #include "core/private_file.h"
 
-namespace memspan {
+namespace memspan::inline net {
 namespace {
 
 constexpr std::size_t kMostInfoBytes = 10 << 10;
@@ -109,4 +109,4 @@ Result<StoreSecurity> security_from_environment() {
   return path ? security_from_secret_file(kSecretVariable, *path) : StoreSecurity{};
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline net

@@ -13,7 +13,7 @@
 
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline net {
 
 // A PEM text, or the path of a file with it; at most one of the two. A value.
 struct PemSource {
@@ -59,4 +59,4 @@ Result<StoreSecurity> security_from_secret_file(std::string_view what, const std
 // Reads the file of MEMSPAN_JOB_SECRET_FILE, if that is set; kHostSecret otherwise.
 Result<StoreSecurity> security_from_environment();
 
-}  // namespace memspan
+}  // namespace memspan::inline net

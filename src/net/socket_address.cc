@@ -10,7 +10,7 @@
 
 #include <cstddef>
 
-namespace memspan {
+namespace memspan::inline net {
 namespace {
 
 // Its port is also that of an IPv6 address.
@@ -123,4 +123,4 @@ int bind_and_listen(int socket, const SocketAddress& address, int backlog) {
   return is_picked && !permit_reuse() ? errno : 0;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline net

@@ -8,7 +8,7 @@
 
 #include "core/fd.h"
 
-namespace memspan {
+namespace memspan::inline net {
 
 // IPv4, IPv6 or a Unix socket's. A value.
 struct SocketAddress {
@@ -49,4 +49,4 @@ Fd open_socket(const SocketAddress& address);
 // 0 or an errno. With a port other than 0, the port of a job that just ended is free at once.
 int bind_and_listen(int socket, const SocketAddress& address, int backlog);
 
-}  // namespace memspan
+}  // namespace memspan::inline net

@@ -11,7 +11,7 @@
 #include "net/dial.h"
 #include "net/own_addresses.h"
 
-namespace memspan {
+namespace memspan::inline net {
 namespace {
 
 // A listener waits no longer than this for the address of its name: a cluster may know it only
@@ -143,4 +143,4 @@ void tune_connection(int socket) {
   ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof ms);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline net

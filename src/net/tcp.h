@@ -10,7 +10,7 @@
 #include "core/fd.h"
 #include "net/endpoint.h"
 
-namespace memspan {
+namespace memspan::inline net {
 
 inline constexpr Duration kTcpPatience = std::chrono::seconds(3);
 
@@ -45,4 +45,4 @@ bool has_local_peer(int socket);
 // kTcpPatience. Does nothing for sockets other than TCP (a socket pair).
 void tune_connection(int socket);
 
-}  // namespace memspan
+}  // namespace memspan::inline net

@@ -17,7 +17,7 @@
 #include "net/byte_channel.h"
 #include "net/security.h"
 
-namespace memspan {
+namespace memspan::inline net {
 
 // Immutable; thread-safe.
 class TlsContext : NotCopyable {
@@ -90,4 +90,4 @@ inline Result<CertificateSummary> summarize_certificate(const std::string& path)
   return factory->summarize(path);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline net

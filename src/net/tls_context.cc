@@ -10,7 +10,7 @@
 
 #include "core/mutex.h"
 
-namespace memspan {
+namespace memspan::inline net {
 namespace {
 
 MEMSPAN_REMEDY(kCertificateRefused, "certificate-refused",
@@ -386,4 +386,4 @@ Result<const TlsFactory*> tls_factory() {
   return &kFactory;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline net

@@ -13,7 +13,7 @@
 
 #include "core/private_file.h"
 
-namespace memspan {
+namespace memspan::inline net {
 namespace {
 
 constexpr std::size_t kMostFileBytes = std::size_t{1} << 20;
@@ -373,4 +373,4 @@ Result<CertificateSummary> summarize_by_openssl(const std::string& path) {
   return summary;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline net

@@ -5,7 +5,7 @@
 #include "core/module.h"
 #include "net/tls.h"
 
-namespace memspan {
+namespace memspan::inline net {
 namespace {
 
 constexpr const char* kModule = "libmemspan_tls.so";
@@ -37,4 +37,4 @@ Result<const TlsFactory*> tls_factory() {
   return loaded;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline net

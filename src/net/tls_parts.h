@@ -11,7 +11,7 @@
 
 #include "net/tls.h"
 
-namespace memspan {
+namespace memspan::inline net {
 
 // Frees OpenSSL's objects.
 struct TlsFree {
@@ -96,4 +96,4 @@ class TlsRecords {
   bool is_good_ = true;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline net

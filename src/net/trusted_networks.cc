@@ -8,7 +8,7 @@
 
 #include "core/environment.h"
 
-namespace memspan {
+namespace memspan::inline net {
 namespace {
 
 constexpr const char* kVariable = "MEMSPAN_TRUSTED_FABRIC";
@@ -90,4 +90,4 @@ Status TrustedNetworks::check(const std::string& address, std::string_view why,
                       why, address, kVariable, otherwise)};
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline net

@@ -9,7 +9,7 @@
 
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline net {
 
 // A value.
 class TrustedNetworks {
@@ -37,4 +37,4 @@ class TrustedNetworks {
   std::vector<Subnet> subnets_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline net

@@ -4,7 +4,7 @@
 #include "core/interrupt.h"
 #include "net/socket_address.h"
 
-namespace memspan {
+namespace memspan::inline net {
 namespace {
 
 constexpr int kBacklog = 128;
@@ -117,4 +117,4 @@ Result<UnixMessage> unix_receive(const Fd& socket, Deadline deadline) {
   return message;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline net

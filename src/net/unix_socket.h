@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "core/fd.h"
 
-namespace memspan {
+namespace memspan::inline net {
 
 // `name` has no leading zero byte. Message boundaries are kept (SOCK_SEQPACKET).
 Result<Fd> unix_listen(std::string_view name);
@@ -33,4 +33,4 @@ Status unix_send(const Fd& socket, std::string_view bytes, const std::vector<int
 // kTimeout, or kUnavailable when the other end is closed.
 Result<UnixMessage> unix_receive(const Fd& socket, Deadline deadline);
 
-}  // namespace memspan
+}  // namespace memspan::inline net

@@ -9,7 +9,7 @@
 #include "core/random.h"
 #include "net/unix_socket.h"
 
-namespace memspan {
+namespace memspan::inline node {
 namespace {
 
 // More of them cannot be from our peers; the oldest is dropped.
@@ -286,4 +286,4 @@ bool DescriptorBroker::may_fetch(const Fd& socket, const std::string& cookie,
                      [&](const ProcessIdentity& may) { return may.may_be(peer->pid); });
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline node

@@ -20,7 +20,7 @@
 #include "net/event_loop.h"
 #include "node/process.h"
 
-namespace memspan {
+namespace memspan::inline node {
 
 // The channel that carries addresses.
 enum class Channel {
@@ -134,4 +134,4 @@ class DescriptorBroker : NotCopyable {
   std::map<std::uint64_t, PendingConnection> pending_ MEMSPAN_GUARDED_BY(mutex_);  // oldest first
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline node

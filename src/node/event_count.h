@@ -21,7 +21,7 @@
 
 #include "core/interrupt.h"
 
-namespace memspan {
+namespace memspan::inline node {
 
 // Sleeps while `word` is `seen`, at most `limit`. May wake early; works across processes.
 inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t seen, Duration limit) {
@@ -79,4 +79,4 @@ bool await_event(EventCount& count, const Deadline& deadline, Ready ready) {
   return is_ready;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline node

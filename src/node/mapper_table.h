@@ -17,7 +17,7 @@
 #include "device/reservation.h"
 #include "node/event_count.h"
 
-namespace memspan {
+namespace memspan::inline node {
 
 // The right of a join to copy from and to the memory of a table's owner. A value, as valid as the
 // table.
@@ -113,4 +113,4 @@ class MapperTable {
   Reservation range_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline node

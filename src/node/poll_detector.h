@@ -19,7 +19,7 @@
 
 #include "core/cpu.h"
 
-namespace memspan {
+namespace memspan::inline node {
 
 // One thread at a time.
 class PollDetector {
@@ -83,4 +83,4 @@ class PollDetector {
   Word* yielded_ = nullptr;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline node

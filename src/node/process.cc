@@ -11,7 +11,7 @@
 #include "core/environment.h"
 #include "core/mutex.h"
 
-namespace memspan {
+namespace memspan::inline node {
 namespace {
 
 // One for the process, which ends once. The kernel closes the write end with the process, so
@@ -83,4 +83,4 @@ bool ProcessIdentity::may_be(pid_t seen) const {
   return !is_comparable || process == seen;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline node

@@ -9,7 +9,7 @@
 #include "core/fd.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline node {
 
 // A descriptor that is readable once the process is gone. It never shows the end of another process
 // that got the same number later.
@@ -36,4 +36,4 @@ struct ProcessIdentity {
   bool may_be(pid_t seen) const;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline node

@@ -11,7 +11,7 @@
 #include "core/environment.h"
 #include "core/lifetime.h"
 
-namespace memspan {
+namespace memspan::inline node {
 bool has_replaced_program(const NodeSegment& segment, pid_t process) {
   struct stat info {};
   if (fstat(segment.descriptor(), &info) != 0) return false;
@@ -102,4 +102,4 @@ void PeerWatch::pass_on(int rank, int how) {
   if (noted != nullptr && *noted) (*noted)(rank, how);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline node

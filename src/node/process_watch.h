@@ -18,7 +18,7 @@
 #include "net/event_loop.h"
 #include "node/segment.h"
 
-namespace memspan {
+namespace memspan::inline node {
 
 // Whether a process still runs the program that joined a job. exec() keeps the number of the
 // process, its pidfd and its parent, and takes away everything that it had mapped.
@@ -115,4 +115,4 @@ class PeerWatch : NotCopyable {
   std::vector<Entry> entries_;  // destroyed first
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline node

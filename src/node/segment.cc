@@ -11,7 +11,7 @@
 #include "core/siphash.h"
 #include "node/event_count.h"
 
-namespace memspan {
+namespace memspan::inline node {
 namespace {
 
 constexpr std::uint64_t kMagic = 0x64726f6270736d6d;
@@ -166,4 +166,4 @@ void NodeSegment::ring_all() const {
     if (peer(rank).sleeps.load(std::memory_order_relaxed) != 0) ring(peer(rank));
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline node

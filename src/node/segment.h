@@ -18,7 +18,7 @@
 #include "core/cpu.h"
 #include "device/reservation.h"
 
-namespace memspan {
+namespace memspan::inline node {
 
 // The limit for a job, over all its nodes.
 inline constexpr int kMostPeers = 16384;
@@ -163,4 +163,4 @@ class NodeSegment {
   Reservation where_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline node

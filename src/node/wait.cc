@@ -11,7 +11,7 @@
 #include "node/event_count.h"
 #include "observe/counters.h"
 
-namespace memspan {
+namespace memspan::inline node {
 namespace {
 
 // Yielding costs about a microsecond, being woken a few tens: sleep when that no longer matters.
@@ -312,4 +312,4 @@ Status SlowPath::death_status(int rank) const {
   return lost_peer(place_, rank, fmt::format(" while this call waited {:.3f} s", waited));
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline node

@@ -17,7 +17,7 @@
 #include "node/segment.h"
 #include "observe/counters.h"
 
-namespace memspan {
+namespace memspan::inline node {
 
 // Receives data from other nodes. Thread-safe.
 class ProgressEngine {
@@ -200,4 +200,4 @@ Status wait_for(WaitContext& place, WaitsFor kind, const char* what, Deadline de
   return Status::ok();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline node

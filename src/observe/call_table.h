@@ -21,7 +21,7 @@
 #include "core/private_file.h"
 #include "core/thread.h"
 
-namespace memspan {
+namespace memspan::inline observe {
 
 // Thread-safe.
 class CallTable {
@@ -168,4 +168,4 @@ class CallTableFile : NotCopyable {
   std::thread thread_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline observe

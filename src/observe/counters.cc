@@ -19,7 +19,7 @@
 #include "observe/metrics.h"
 #include "observe/trace.h"
 
-namespace memspan {
+namespace memspan::inline observe {
 
 constinit Recording recording{};
 constinit thread_local ThreadCounters* own_thread_counters = nullptr;
@@ -287,4 +287,4 @@ void record_wait(const char* call, Clock::time_point since, int awaited) {
     add_to_trace({.name = call, .begin = begin, .end = end, .peer = awaited});
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline observe

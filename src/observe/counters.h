@@ -25,7 +25,7 @@
 #include "core/cpu.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline observe {
 
 inline std::uint64_t nanoseconds_of(Clock::time_point when) {
   return static_cast<std::uint64_t>(
@@ -230,4 +230,4 @@ class ListedMember {
   int slot_ = kNone;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline observe

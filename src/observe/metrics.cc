@@ -7,7 +7,7 @@
 #include <cctype>
 #include <cstring>
 
-namespace memspan {
+namespace memspan::inline observe {
 namespace {
 
 // The format escapes backslash, quote and end of line.
@@ -165,4 +165,4 @@ void MetricsText::add(const Labels& labels, double value) {
   text_ += fmt::format("{} {}\n", labels.empty() ? "" : "}", value);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline observe

@@ -8,7 +8,7 @@
 
 #include "observe/counters.h"
 
-namespace memspan {
+namespace memspan::inline observe {
 
 // The counters of a process, as they are now (observe/counters.h). The process writes them, perhaps
 // while they are read, so its numbers may be a few calls apart. Texts are truncated and made
@@ -85,4 +85,4 @@ class TextServer {
   virtual std::uint16_t port() const = 0;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline observe

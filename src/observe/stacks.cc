@@ -24,7 +24,7 @@
 
 #include "core/fd.h"
 
-namespace memspan {
+namespace memspan::inline observe {
 namespace {
 
 // Names of functions that dladdr() does not know, from the symbol table of a program or library
@@ -246,4 +246,4 @@ Status answer_stack_requests(MemberKind kind, int rank) {
   return Status::ok();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline observe

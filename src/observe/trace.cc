@@ -15,7 +15,7 @@
 #include "core/mutex.h"
 #include "core/private_file.h"
 
-namespace memspan {
+namespace memspan::inline observe {
 namespace {
 
 constexpr std::string_view kEnd = "\n]}\n";
@@ -305,4 +305,4 @@ void forget_trace_in_child() {
   new (&state()) State;  // the parent's threads may hold it; its rings are not ours to free
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline observe

@@ -14,7 +14,7 @@
 
 #include "observe/counters.h"
 
-namespace memspan {
+namespace memspan::inline observe {
 
 // Whose timeline it is: the first membership of the process. A value.
 struct TraceOwner {
@@ -65,4 +65,4 @@ std::string trace_path(std::string_view pattern, const TraceOwner& owner);
 Status append_to_trace(std::string_view pattern, const TraceOwner& owner,
                        const std::vector<std::string>& events, std::uint64_t lost);
 
-}  // namespace memspan
+}  // namespace memspan::inline observe

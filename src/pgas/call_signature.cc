@@ -5,7 +5,7 @@
 
 #include <iterator>
 
-namespace memspan {
+namespace memspan::inline pgas {
 
 MEMSPAN_REMEDY(kCallsDiffer, "calls-differ",
                "All members must make the same collective calls with the same arguments.",
@@ -51,4 +51,4 @@ Status CollectiveSignature::explain_difference(std::uint64_t mine, std::uint64_t
   return compare_signatures(fields, words, peer);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline pgas

@@ -12,7 +12,7 @@
 #include "core/status.h"
 #include "node/segment.h"
 
-namespace memspan {
+namespace memspan::inline pgas {
 
 extern const char kCallsDiffer[];  // the end of a message (core/status.h)
 
@@ -94,4 +94,4 @@ struct CollectiveSignature {
 };
 static_assert(kMostPeers <= 1 << 14);
 
-}  // namespace memspan
+}  // namespace memspan::inline pgas

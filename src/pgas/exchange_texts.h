@@ -8,7 +8,7 @@
 #include "core/agreement.h"
 #include "pgas/team.h"
 
-namespace memspan {
+namespace memspan::inline pgas {
 
 inline constexpr std::size_t kMostTextBytes = 2048;
 
@@ -43,4 +43,4 @@ inline Exchange exchange_by_barriers(Team& team, const char* what) {
   };
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline pgas

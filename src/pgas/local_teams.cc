@@ -6,7 +6,7 @@
 #include "pgas/node_barrier.h"
 #include "pgas/team.h"
 
-namespace memspan {
+namespace memspan::inline pgas {
 namespace {
 
 std::uint64_t directory_place(const World& world, int peer) {
@@ -190,4 +190,4 @@ void LocalTeams::take_back_unused(Directory& mine) {
   }
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline pgas

@@ -19,7 +19,7 @@
 #include "pgas/sync_area.h"
 #include "pgas/team_members.h"
 
-namespace memspan {
+namespace memspan::inline pgas {
 
 class Team;
 
@@ -83,4 +83,4 @@ class LocalTeams : NotCopyable {
   std::vector<std::unique_ptr<Team>> active_sets_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline pgas

@@ -3,7 +3,7 @@
 
 #include "pgas/rma.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 namespace {
 
 constexpr std::uint32_t kBusy = 1u << 31;
@@ -100,4 +100,4 @@ Status unlock(World& world, const char* what, std::uint64_t* lock) {
   return queue.pass_on(next);
 }
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

@@ -16,7 +16,7 @@
 
 #include "world/world.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 
 // `lock` is symmetric, aligned, and all zero at first. Threads of one process take turns, in no
 // order. kPeerLost when a process died while this one waited.
@@ -26,4 +26,4 @@ Result<bool> try_lock(World& world, std::uint64_t* lock);
 // kInvalidArgument when this process does not have it.
 Status unlock(World& world, const char* what, std::uint64_t* lock);
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

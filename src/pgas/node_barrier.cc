@@ -10,7 +10,7 @@
 #include "device/host/copy.h"
 #include "pgas/call_signature.h"
 
-namespace memspan {
+namespace memspan::inline pgas {
 namespace {
 
 // The lines of a node's members on their way to other leaders.
@@ -383,4 +383,4 @@ void fail_among_nodes(const TeamMembers& members, std::uint64_t sequence, Code c
   }
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline pgas

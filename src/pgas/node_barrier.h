@@ -8,7 +8,7 @@
 
 #include "pgas/team_area.h"
 
-namespace memspan {
+namespace memspan::inline pgas {
 
 // Barrier `sequence`, once this member's line is written.
 Status barrier_among_nodes(const TeamArea& area, const char* what, std::uint64_t sequence);
@@ -16,4 +16,4 @@ Status barrier_among_nodes(const TeamArea& area, const char* what, std::uint64_t
 // is the PE that is lost, or -1.
 void fail_among_nodes(const TeamMembers& members, std::uint64_t sequence, Code code, int peer);
 
-}  // namespace memspan
+}  // namespace memspan::inline pgas

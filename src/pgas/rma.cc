@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/rma.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 
 Status put_by_link(const RouteTable& table, const Route& route, void* dest, const void* source,
                    std::size_t bytes) {
@@ -93,4 +93,4 @@ Status put_signal_by_link(const RouteTable& table, const PutSignalRoutes& routes
   return Status::ok();
 }
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

@@ -12,7 +12,7 @@
 #include "device/host/copy.h"
 #include "world/route.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 
 inline std::byte* at(void* base, std::ptrdiff_t offset) {
   return static_cast<std::byte*>(base) + offset;
@@ -152,4 +152,4 @@ inline Status put_signal(const RouteTable& table, const PutSignalRoutes& routes,
   return Status::ok();
 }
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

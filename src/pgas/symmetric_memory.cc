@@ -11,7 +11,7 @@
 #include "memory/budget.h"
 #include "pgas/exchange_texts.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 namespace {
 
 // The requests that the processes of a job compare when they allocate together.
@@ -260,4 +260,4 @@ Status free_on_device(Team& world_team, const char* what, void* pointer) {
   return Status::ok();
 }
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

@@ -9,7 +9,7 @@
 
 #include "pgas/team.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 
 // `bytes` > 0; `alignment` a power of two.
 Result<void*> allocate(Team& world_team, const char* what, std::size_t bytes,
@@ -32,4 +32,4 @@ Status clear_on_device(Team& world_team, void* pointer, std::size_t bytes);
 // heap.
 Status free_on_device(Team& world_team, const char* what, void* pointer);
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

@@ -22,7 +22,7 @@
 
 #include "core/cpu.h"
 
-namespace memspan {
+namespace memspan::inline pgas {
 
 inline constexpr int kPayloadWords = 7;
 // The last of them is for the call's signature (TeamBarrier::barrier_checked).
@@ -116,4 +116,4 @@ class SyncArea {
   std::uint64_t eager_turns_ = 2;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline pgas

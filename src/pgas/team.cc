@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/team.h"
 
-namespace memspan {
+namespace memspan::inline pgas {
 namespace {
 
 // The world team's area is at the start of the internal area of each node's leader, so that all
@@ -86,4 +86,4 @@ Result<std::unique_ptr<Team>> Team::split_mapped(const char* what) {
   return at(world(), mapped, place, id_of(first, place));
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline pgas

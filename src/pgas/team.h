@@ -9,7 +9,7 @@
 #include "pgas/team_barrier.h"
 #include "pgas/team_shrink.h"
 
-namespace memspan {
+namespace memspan::inline pgas {
 
 class Team : public TeamBarrier {
  public:
@@ -49,4 +49,4 @@ class Team : public TeamBarrier {
   TeamShrink shrink_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline pgas

@@ -8,7 +8,7 @@
 #include "pgas/sync_area.h"
 #include "pgas/team_members.h"
 
-namespace memspan {
+namespace memspan::inline pgas {
 
 class TeamArea : public SyncArea, NotCopyable {
  public:
@@ -102,4 +102,4 @@ class TeamArea : public SyncArea, NotCopyable {
   std::uint64_t place_ = 0;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline pgas

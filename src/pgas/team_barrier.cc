@@ -6,7 +6,7 @@
 #include "pgas/node_barrier.h"
 #include "pgas/team_barrier.h"
 
-namespace memspan {
+namespace memspan::inline pgas {
 namespace {
 
 // Up to this many members on as many cores, every member reads every flag, with the latency of one
@@ -198,4 +198,4 @@ Status TeamBarrier::check_broadcasts(std::uint64_t last) {
   return Status::ok();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline pgas

@@ -10,7 +10,7 @@
 #include "pgas/local_teams.h"
 #include "pgas/team_area.h"
 
-namespace memspan {
+namespace memspan::inline pgas {
 
 // One thread at a time for collective calls (as OpenSHMEM has it); queries are thread-safe.
 class TeamBarrier : public TeamMembers {
@@ -115,4 +115,4 @@ class TeamBarrier : public TeamMembers {
   LocalTeams::Entry* entry_ = nullptr;  // the same, once it has had one
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline pgas

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace memspan {
+namespace memspan::inline pgas {
 
 Status check_shape(const TeamShape& shape, int parent_size) {
   auto in_parent = [&](std::int64_t member) { return member >= 0 && member < parent_size; };
@@ -44,4 +44,4 @@ int TeamMembers::first_lost(int missing) const {
   return first;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline pgas

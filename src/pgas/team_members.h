@@ -8,7 +8,7 @@
 
 #include "world/world.h"
 
-namespace memspan {
+namespace memspan::inline pgas {
 
 // Which peers a team has: an arithmetic progression, or, after some have died, a list.
 // A value. Member i of size has peer number start + i * stride (stride may be negative; 0 for
@@ -128,4 +128,4 @@ class TeamMembers : NotCopyable {
   const Id id_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline pgas

@@ -8,7 +8,7 @@
 #include "core/bytes.h"
 #include "pgas/team.h"
 
-namespace memspan {
+namespace memspan::inline pgas {
 namespace {
 
 // The bits of SyncHeader::proposal: | 1 | deaths: 15 | maker: 16 | place / 128: 32 |
@@ -192,4 +192,4 @@ Result<std::unique_ptr<Team>> TeamShrink::run(Team& team, const char* what) {
   return met;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline pgas

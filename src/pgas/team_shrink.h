@@ -18,7 +18,7 @@
 
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline pgas {
 
 class Team;
 
@@ -31,4 +31,4 @@ class TeamShrink {
   std::vector<std::unique_ptr<Team>> attempts_;  // whose members could not meet
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline pgas

@@ -10,7 +10,7 @@
 
 #include "store/wire.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // One thread at a time.
 class StoreAdmission {
@@ -66,4 +66,4 @@ class StoreAdmission {
   std::map<SessionId, Pending> pending_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -11,7 +11,7 @@
 #include "store/host_secret.h"
 #include "store/state.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // For a connected stream socket whose two ends are known: without TLS.
 inline Result<std::unique_ptr<ByteChannel>> adopt_channel(Fd socket) {
@@ -124,4 +124,4 @@ class StoreAuthentication {
   SessionId trusted_since_ = 0;            // the first session that began with this tls_
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -7,7 +7,7 @@
 
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 Status StoreCharges::check(SessionId session, std::size_t more, FormerCharge former) const {
   const bool is_own = former.session == session;
@@ -39,4 +39,4 @@ void StoreCharges::remove(SessionId session, std::size_t amount) {
   if (found->second == 0) by_session_.erase(found);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -12,7 +12,7 @@
 
 #include "store/wire.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // The limits of one quantity. A value.
 struct StoreShare {
@@ -80,4 +80,4 @@ class StoreCharges {
   std::map<SessionId, std::size_t> by_session_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

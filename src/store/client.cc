@@ -7,7 +7,7 @@
 #include "store/client_connection.h"
 #include "store/fields.h"
 
-namespace memspan {
+namespace memspan::inline store {
 namespace {
 
 class StoreVerbs final : public StoreConnection {
@@ -99,4 +99,4 @@ Result<std::unique_ptr<StoreClient>> StoreClient::greet(std::unique_ptr<ByteChan
   return std::unique_ptr<StoreClient>(std::move(client));
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -17,7 +17,7 @@
 #include "store/recipes/rank_recipe.h"
 #include "store/wire.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // Runs a handshake to its end. kTimeout at the deadline.
 Status finish_handshake(ByteChannel& stream, const Deadline& deadline);
@@ -43,4 +43,4 @@ class StoreClient : public KeyValueStore, public RankService {
                                                     Deadline deadline);
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

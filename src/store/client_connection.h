@@ -34,7 +34,7 @@
 #include "store/client.h"
 #include "store/watch_calls.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // Thread-safe. The derived class's destructor calls close(), because watchers may call its verbs
 // until then.
@@ -453,4 +453,4 @@ class StoreConnection : public StoreClient {
   std::vector<char> chunk_ = std::vector<char>(kChunkBytes);
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -14,7 +14,7 @@
 #include "store/etcd/etcd_module.h"
 #include "store/notice.h"
 
-namespace memspan {
+namespace memspan::inline store {
 namespace {
 
 // Pauses between attempts. A store that starts with this process is found at once; a much later one
@@ -289,4 +289,4 @@ Result<std::unique_ptr<KeyValueStore>> connect_store_once(const StoreAccess& acc
   return client;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -6,7 +6,7 @@
 #include "store/key_value_store.h"
 #include "store/store_address.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // The address of a store and the member that connects to it. A value.
 struct StoreAccess {
@@ -34,4 +34,4 @@ Result<std::unique_ptr<KeyValueStore>> connect_store(const StoreAccess& access, 
 Result<std::unique_ptr<KeyValueStore>> connect_store_once(const StoreAccess& access,
                                                           Deadline deadline);
 
-}  // namespace memspan
+}  // namespace memspan::inline store

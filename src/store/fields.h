@@ -16,7 +16,7 @@
 #include "core/bytes.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // The last enumerator: a larger byte is malformed. An enumeration that is a field has its own one.
 constexpr Code last_of(Code) {
@@ -141,4 +141,4 @@ Result<Record> decode_record(std::string_view bytes, std::string_view what = Rec
   return Status(Code::kInternal, fmt::format("a malformed {} in the store", what));
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -14,7 +14,7 @@
 
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // One thread at a time.
 class Headroom : NotCopyable {
@@ -71,4 +71,4 @@ class Headroom : NotCopyable {
   std::size_t seen_ = 0;  // available bytes that no request has claimed since
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -9,7 +9,7 @@
 #include "core/random.h"
 #include "net/security.h"
 
-namespace memspan {
+namespace memspan::inline store {
 namespace {
 
 constexpr std::size_t kSecretBytes = 32;  // as twice as many digits
@@ -74,4 +74,4 @@ Result<std::string> read_host_secret(const Endpoint& endpoint) {
   return secret;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -12,7 +12,7 @@
 #include "core/fd.h"
 #include "net/endpoint.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // The listening side's file; it exists from publish() to destruction. Move-only.
 class HostSecret {
@@ -37,4 +37,4 @@ class HostSecret {
 // file.
 Result<std::string> read_host_secret(const Endpoint& endpoint);
 
-}  // namespace memspan
+}  // namespace memspan::inline store

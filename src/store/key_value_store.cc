@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace memspan {
+namespace memspan::inline store {
 
 Status check_store_key(std::string_view key) {
   if (!key.empty() && key.size() <= kMaxKeyBytes) return Status::ok();
@@ -24,4 +24,4 @@ Status check_store_listing(std::size_t bytes) {
                       kMaxValueBytes)};
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -21,7 +21,7 @@
 #include "core/clock.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 class RankService;
 
@@ -108,4 +108,4 @@ class KeyValueStore : NotCopyable {
   KeyValueStore() = default;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -12,7 +12,7 @@
 #include "store/charges.h"
 #include "store/fields.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // An answer and its session. A value.
 struct StoreOutgoing {
@@ -334,4 +334,4 @@ class StoreKeys {
   Watches watches_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -9,7 +9,7 @@
 
 #include "core/clock.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 inline constexpr Duration kSilentWait = std::chrono::seconds(3);
 
@@ -19,4 +19,4 @@ inline std::string until(const Deadline& deadline) {
   return fmt::format("for {:.0f} s more", to_seconds(deadline.remaining()));
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -8,7 +8,7 @@
 #include "store/charges.h"
 #include "store/recipes/rank_recipe.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // One thread at a time.
 class StoreRanks {
@@ -82,4 +82,4 @@ class StoreRanks {
   std::map<SessionId, std::set<std::pair<std::string, int>>> held_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -16,7 +16,7 @@
 #include "core/thread.h"
 #include "store/watch_calls.h"
 
-namespace memspan {
+namespace memspan::inline store {
 namespace {
 
 MEMSPAN_REMEDY(kStoreLost, "store-lost",
@@ -441,4 +441,4 @@ Result<std::unique_ptr<ReconnectingStore>> ReconnectingStore::start(
   return std::unique_ptr<ReconnectingStore>(std::move(made));
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -16,7 +16,7 @@
 
 #include "store/key_value_store.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // Thread-safe. In a child made by fork() every call returns kForked.
 class ReconnectingStore : public KeyValueStore {
@@ -52,4 +52,4 @@ class ReconnectingStore : public KeyValueStore {
   virtual Status state() const = 0;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

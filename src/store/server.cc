@@ -20,7 +20,7 @@
 #include "store/server_session.h"
 #include "store/state.h"
 
-namespace memspan {
+namespace memspan::inline store {
 namespace {
 
 constexpr Duration kBetweenWarnings = std::chrono::seconds(1);
@@ -385,4 +385,4 @@ Result<std::unique_ptr<StoreServer>> StoreServer::without_listener(StoreServerOp
   return start_server(std::nullopt, std::move(none), std::move(options));
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -15,7 +15,7 @@
 #include "store/admission.h"
 #include "store/charges.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // A value.
 struct StoreServerOptions {
@@ -68,4 +68,4 @@ class StoreServer {
   virtual Result<StoreStatistics> statistics(Duration patience) = 0;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

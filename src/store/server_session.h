@@ -24,7 +24,7 @@
 #include "store/charges.h"
 #include "store/headroom.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // Frames that wait to be sent, in one queue or in several together, and how many bytes they are in
 // memory: a value that many of them share counts once. One thread at a time.
@@ -402,4 +402,4 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
   Status dismissal_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -14,7 +14,7 @@
 #include "store/keys.h"
 #include "store/ranks.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // One thread at a time.
 class StoreState {
@@ -159,4 +159,4 @@ class StoreState {
   StoreRanks ranks_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -7,7 +7,7 @@
 
 #include "core/environment.h"
 
-namespace memspan {
+namespace memspan::inline store {
 namespace {
 
 constexpr std::string_view kEtcd = "etcd://";
@@ -110,4 +110,4 @@ std::string StoreAddress::to_string() const {
              : places;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline store

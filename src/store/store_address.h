@@ -11,7 +11,7 @@
 
 #include "net/endpoint.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // A value.
 struct StoreAddress {
@@ -36,4 +36,4 @@ struct StoreAddress {
   std::string user = {};                           // at etcd; empty: none
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -8,7 +8,7 @@
 #include "core/mutex.h"
 #include "store/key_value_store.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // Thread-safe.
 class WatchCalls {
@@ -48,4 +48,4 @@ class WatchCalls {
   bool is_over_ MEMSPAN_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

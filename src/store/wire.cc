@@ -8,7 +8,7 @@
 
 #include "store/fields.h"
 
-namespace memspan {
+namespace memspan::inline store {
 namespace {
 
 // "mspS": other protocols are refused before anything else is read.
@@ -195,4 +195,4 @@ std::optional<std::string_view> StoreFrameReader::next() {
   return rest.substr(kLengthBytes, length);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline store

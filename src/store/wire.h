@@ -16,7 +16,7 @@
 
 #include "store/key_value_store.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 inline constexpr std::size_t kMaxMemberBytes = 256;
 // The largest request is a compare-and-swap of two whole values; the rest is for the key and the
@@ -203,4 +203,4 @@ class StoreFrameReader {
   bool broken_ = false;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

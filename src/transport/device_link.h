@@ -19,7 +19,7 @@
 #include "device/host/copy.h"
 #include "transport/link.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 class DeviceLink final : public Link {
  public:
@@ -166,4 +166,4 @@ class DeviceLink final : public Link {
   std::atomic<Device*> device_{nullptr};
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -5,7 +5,7 @@
 
 #include "core/bytes.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 namespace {
 
 template <typename T>
@@ -108,4 +108,4 @@ Status OperationContext::quiet() {
   return first;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -11,7 +11,7 @@
 #include "core/mutex.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 class Link;
 
@@ -198,4 +198,4 @@ class Link {
   virtual LinkState state() const { return LinkState::kOpen; }
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

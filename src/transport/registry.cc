@@ -5,7 +5,7 @@
 
 #include "core/environment.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 namespace {
 
 MEMSPAN_REMEDY(kNoTransport, "no-common-transport",
@@ -75,4 +75,4 @@ Result<TransportChoice> AllowedTransports::choose(
                                                 pair.from, pair.to, reasons, kNoTransport));
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -9,7 +9,7 @@
 
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 // The relation of two processes. The caller knows the job and sets it.
 struct Pair {
@@ -51,4 +51,4 @@ class AllowedTransports {
   std::vector<std::string> names_;  // empty: all
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

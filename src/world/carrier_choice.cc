@@ -7,7 +7,7 @@
 #include "core/log.h"
 #include "net/own_addresses.h"
 
-namespace memspan {
+namespace memspan::inline world {
 namespace {
 
 constexpr const char* kVariable = "MEMSPAN_CARRIER";
@@ -121,4 +121,4 @@ Result<std::unique_ptr<Carrier>> make_carrier(const CarrierOptions& options) {
   return make_encrypted_carrier(make_socket_carrier(options.sockets), options.encrypts);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

@@ -6,7 +6,7 @@
 #include "transport/message/socket/socket_carrier.h"
 #include "transport/message/ucx/ucx_carrier.h"
 
-namespace memspan {
+namespace memspan::inline world {
 
 // A carrier whose connections run under TLS 1.3, over the sockets of another carrier.
 //
@@ -50,4 +50,4 @@ Result<Duration> silence_limit();
 // kNotSupported if UCX is missing.
 Result<std::unique_ptr<Carrier>> make_carrier(const CarrierOptions& options);
 
-}  // namespace memspan
+}  // namespace memspan::inline world

@@ -8,7 +8,7 @@
 #include "store/fields.h"
 #include "transport/device_link.h"
 
-namespace memspan {
+namespace memspan::inline world {
 
 DeviceRoutes::DeviceRoutes(const RouteTable& plain)
     : peers_(plain.peers), heap_region_{{kHeapRegion, 1}, plain.heap.bytes, MemoryKind::kHost, {}} {
@@ -222,4 +222,4 @@ Result<std::vector<RemoteRegion>> DeviceHeap::read_regions(
   return regions;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

@@ -17,7 +17,11 @@
 #include "world/linked_peers.h"
 #include "world/route.h"
 
-namespace memspan {
+namespace memspan::inline transport {
+class DeviceLink;
+}
+
+namespace memspan::inline world {
 
 // The routes that the program's calls take in a job whose memory may be on a device
 // (MEMSPAN_DEVICE): links that look at both ends of a copy. Inline code finds no direct route in
@@ -28,7 +32,6 @@ namespace memspan {
 inline constexpr std::uint32_t kDeviceHeapRegion = 3;
 
 class DeviceHeap;
-class DeviceLink;
 
 // Made when the process joins; then thread-safe.
 class DeviceRoutes : NotCopyable {
@@ -138,4 +141,4 @@ class DeviceHeap : NotCopyable {
   std::unique_ptr<ExposedRegion> exposed_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline world

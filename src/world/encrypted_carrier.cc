@@ -11,7 +11,7 @@
 #include "core/random.h"
 #include "net/tls.h"
 
-namespace memspan {
+namespace memspan::inline world {
 namespace {
 
 constexpr std::string_view kPrefix = "tls:";
@@ -203,4 +203,4 @@ std::unique_ptr<Carrier> make_encrypted_carrier(std::unique_ptr<Carrier> sockets
   return std::make_unique<EncryptedCarrier>(std::move(sockets), encrypts);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

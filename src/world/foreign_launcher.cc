@@ -12,7 +12,7 @@
 #include "core/environment.h"
 #include "world/launch.h"
 
-namespace memspan {
+namespace memspan::inline world {
 namespace {
 
 using Protocol = ForeignLauncher::Protocol;
@@ -123,4 +123,4 @@ Status refuse(const ForeignLauncher& launcher, const std::string& reason) {
                       : "")};
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

@@ -5,7 +5,7 @@
 #include "core/clock.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline world {
 
 // A launcher's information for a process. A value.
 struct ForeignLauncher {
@@ -66,4 +66,4 @@ Result<std::unique_ptr<LauncherChannel>> open_pmi_channel(const Deadline& deadli
 // kUnavailable if its server does not answer.
 Result<std::unique_ptr<LauncherChannel>> open_pmix_channel();
 
-}  // namespace memspan
+}  // namespace memspan::inline world

@@ -17,7 +17,7 @@
 #include "memory/budget.h"
 #include "world/launch.h"
 
-namespace memspan {
+namespace memspan::inline world {
 namespace {
 
 constexpr const char* kCommitVariable = "MEMSPAN_COMMIT";
@@ -179,4 +179,4 @@ StaticSegment share_static_segment(const NodeSegment& segment, const Pages& heap
   return {};
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

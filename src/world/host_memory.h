@@ -7,7 +7,7 @@
 #include "memory/symmetric_heap.h"
 #include "node/segment.h"
 
-namespace memspan {
+namespace memspan::inline world {
 
 struct HeapSize {
   std::size_t bytes;
@@ -49,4 +49,4 @@ StaticSegment share_static_segment(const NodeSegment& segment, const Pages& heap
 // The offset in the heap memfd of the data of the PE with this index in the node.
 std::size_t static_segment_offset(const NodeSegment& segment, int index);
 
-}  // namespace memspan
+}  // namespace memspan::inline world

@@ -12,7 +12,7 @@
 #include "store/recipes/contributions.h"
 #include "world/membership.h"
 
-namespace memspan {
+namespace memspan::inline world {
 namespace {
 
 // The name of members in messages.
@@ -222,4 +222,4 @@ Result<Membership> join_by_exchange(int rank, int size, const Exchange& exchange
   return joined;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

@@ -8,7 +8,7 @@
 #include "store/fields.h"
 #include "transport/link.h"
 
-namespace memspan {
+namespace memspan::inline world {
 
 // A value.
 struct Introduction {
@@ -42,4 +42,4 @@ struct Introduction {
   }
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline world

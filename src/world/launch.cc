@@ -10,7 +10,7 @@
 #include "core/environment.h"
 #include "node/segment.h"
 
-namespace memspan {
+namespace memspan::inline world {
 namespace {
 
 constexpr int kVersion = 2;
@@ -92,4 +92,4 @@ std::string simulated_host(int number) {
   return fmt::format("sim-{}", number);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

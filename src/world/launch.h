@@ -8,7 +8,7 @@
 #include "core/status.h"
 #include "world/node_map.h"
 
-namespace memspan {
+namespace memspan::inline world {
 
 inline constexpr const char* kLaunchVariable = "MEMSPAN_LAUNCH";
 inline constexpr const char* kDuplicating = "duplicating a descriptor of the launcher";
@@ -43,4 +43,4 @@ std::string format_host_sizes(const std::vector<int>& sizes);
 // The value of MEMSPAN_HOST_ID on the simulated host with this number.
 std::string simulated_host(int number);
 
-}  // namespace memspan
+}  // namespace memspan::inline world

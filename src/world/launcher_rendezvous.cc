@@ -11,7 +11,7 @@
 #include "world/membership.h"
 #include "world/mpi_job.h"
 
-namespace memspan {
+namespace memspan::inline world {
 namespace {
 
 constexpr const char* kHostKey = "host";  // "KERNEL|NAME"
@@ -120,4 +120,4 @@ Result<Membership> join_by_foreign_launcher(const ForeignLauncher& launcher, Dur
   return joined;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

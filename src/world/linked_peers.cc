@@ -9,7 +9,7 @@
 
 #include "core/log.h"
 
-namespace memspan {
+namespace memspan::inline world {
 namespace {
 
 // A launcher, or the watcher on the process's node, soon reports how it ended; a lost connection
@@ -254,4 +254,4 @@ void LinkedPeers::keep_in_touch() {
   }
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

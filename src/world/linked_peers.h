@@ -12,7 +12,7 @@
 #include "world/membership.h"
 #include "world/notices.h"
 
-namespace memspan {
+namespace memspan::inline world {
 
 inline constexpr std::uint32_t kHeapRegion = 1;
 inline constexpr std::uint32_t kStaticRegion = 2;
@@ -96,4 +96,4 @@ class LinkedPeers : NotCopyable {
   std::vector<std::unique_ptr<Link>> links_;  // by PE
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline world

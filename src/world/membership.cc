@@ -15,7 +15,7 @@
 #include "store/recipes/rank_recipe.h"
 #include "store/recipes/store_group.h"
 
-namespace memspan {
+namespace memspan::inline world {
 namespace {
 
 constexpr auto kAnswerLimit = std::chrono::seconds(10);
@@ -294,4 +294,4 @@ Result<Membership> join_from_environment(Duration limit, const StoreSecurity& se
   return launcher ? join_by_foreign_launcher(*launcher, limit, security) : join_single();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

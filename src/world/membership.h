@@ -22,7 +22,7 @@
 #include "world/foreign_launcher.h"
 #include "world/launch.h"
 
-namespace memspan {
+namespace memspan::inline world {
 
 // The user's or the environment's description of the job.
 struct Rendezvous {
@@ -154,4 +154,4 @@ Status share_host(Membership& joined, const Exchange& exchange, Channel channel,
 // does not exist.
 Result<Endpoint> choose_unique_id_endpoint(bool needs_secret);
 
-}  // namespace memspan
+}  // namespace memspan::inline world

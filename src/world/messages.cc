@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace memspan {
+namespace memspan::inline world {
 Status Messages::send(int peer, const MessageKey& key, std::span<const std::byte> bytes) {
   if (bytes.size() > kMostBytes)
     return {Code::kInvalidArgument,
@@ -38,4 +38,4 @@ std::optional<Buffer> Messages::poll(int from, const MessageKey& key) {
   return std::move(table_.extract(first).mapped());
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

@@ -15,7 +15,7 @@
 #include "node/wait.h"
 #include "transport/link.h"
 
-namespace memspan {
+namespace memspan::inline world {
 
 // MessageTag::kind.
 struct MessageKind {
@@ -94,4 +94,4 @@ class Messages : NotCopyable {
   std::multimap<std::pair<int, MessageKey>, Buffer> table_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline world

@@ -12,7 +12,7 @@
 
 #include "core/environment.h"
 
-namespace memspan {
+namespace memspan::inline world {
 namespace {
 
 // For dlsym(): a loaded MPI library, even if its symbols are not global, as in an interpreter's
@@ -137,4 +137,4 @@ Result<std::string> MpiJob::broadcast(const std::string& text) const {
   return std::string(all.data());
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

@@ -7,7 +7,7 @@
 
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline world {
 
 // MPI in the same process, which also uses the launcher's connection.
 
@@ -46,4 +46,4 @@ class MpiJob {
   int size_ = 0;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline world

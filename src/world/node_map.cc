@@ -8,7 +8,7 @@
 #include <numeric>
 #include <unordered_map>
 
-namespace memspan {
+namespace memspan::inline world {
 
 NodeMap::NodeMap(int peers, std::string host)
     : peers_(peers),
@@ -44,4 +44,4 @@ std::string NodeMap::describe(int peer) const {
                   : fmt::format("PE {} on host {}", peer, host_of(peer));
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace memspan {
+namespace memspan::inline world {
 
 // A value. On one node it has no table by PE.
 class NodeMap {
@@ -52,4 +52,4 @@ class NodeMap {
   std::vector<int> index_of_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline world

@@ -3,7 +3,7 @@
 
 #include "store/fields.h"
 
-namespace memspan {
+namespace memspan::inline world {
 
 std::vector<std::byte> Notice::bytes() const {
   FieldWriter out;
@@ -114,4 +114,4 @@ void NoticeRoutes::tell(Notice notice) const {
   pass_on(notice);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

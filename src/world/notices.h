@@ -12,7 +12,7 @@
 #include "world/messages.h"
 #include "world/node_map.h"
 
-namespace memspan {
+namespace memspan::inline world {
 
 // The overlay network of a job's nodes: the connections that a node keeps, and how a notice reaches
 // all. Nodes form a ring. A node's neighbors are 1, 2, 4, ... places before it; a barrier by
@@ -139,4 +139,4 @@ class NoticeRoutes {
   Messages& messages_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline world

@@ -14,7 +14,7 @@
 #include "world/foreign_launcher.h"
 #include "world/mpi_job.h"
 
-namespace memspan {
+namespace memspan::inline world {
 namespace {
 
 constexpr const char* kSocketVariable = "PMI_FD";
@@ -172,4 +172,4 @@ Result<std::unique_ptr<LauncherChannel>> open_pmi_channel(const Deadline& deadli
   return std::unique_ptr<LauncherChannel>(std::move(channel));
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

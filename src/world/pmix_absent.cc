@@ -2,7 +2,7 @@
 // Replaces pmix_channel.cc if PMIx's headers are not installed.
 #include "world/foreign_launcher.h"
 
-namespace memspan {
+namespace memspan::inline world {
 
 Result<std::unique_ptr<LauncherChannel>> open_pmix_channel() {
   return Status(Code::kNotSupported,
@@ -10,4 +10,4 @@ Result<std::unique_ptr<LauncherChannel>> open_pmix_channel() {
                 "says at configuration what is missing)");
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

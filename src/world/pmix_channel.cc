@@ -13,7 +13,7 @@
 #include "node/segment.h"
 #include "world/foreign_launcher.h"
 
-namespace memspan {
+namespace memspan::inline world {
 namespace {
 
 constexpr auto kLongestGet = std::chrono::seconds(60);  // what is asked for was put before a fence
@@ -174,4 +174,4 @@ Result<std::unique_ptr<LauncherChannel>> open_pmix_channel() {
   return std::unique_ptr<LauncherChannel>(std::move(channel));
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

@@ -13,7 +13,7 @@
 #include "store/recipes/store_group.h"
 #include "world/membership.h"
 
-namespace memspan {
+namespace memspan::inline world {
 namespace {
 
 constexpr const char* kSessionVariable = "SHMEM_UID_SESSION_ID";
@@ -206,4 +206,4 @@ Status leave_rendezvous(Membership& member, Duration limit) {
   return Status::ok();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "world/route.h"
 
-namespace memspan {
+namespace memspan::inline world {
 
 const Route* RouteTable::find_elsewhere(const void* address, std::size_t length, int peer) const {
   if (static_cast<std::uint32_t>(peer) >= peers) return nullptr;
@@ -19,4 +19,4 @@ const SymmetricRegion& RouteTable::region_elsewhere(const void* address) const {
   return is_on_device(address, 0) ? *device_region() : data;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

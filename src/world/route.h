@@ -10,7 +10,7 @@
 #include "node/segment.h"
 #include "transport/link.h"
 
-namespace memspan {
+namespace memspan::inline world {
 
 struct Route {
   // Peer's address = local symmetric address + delta, whole pages; kNoDelta, an odd number, when
@@ -137,4 +137,4 @@ struct RouteTable {
   }
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline world

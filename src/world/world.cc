@@ -13,7 +13,7 @@
 #include "node/event_count.h"
 #include "observe/trace.h"
 
-namespace memspan {
+namespace memspan::inline world {
 namespace {
 
 // About a microsecond: a pause is 40 to 140 cycles on today's processors.
@@ -371,4 +371,4 @@ Status World::explain_end(const Status& status) const {
   return status.annotate(fmt::format("PE {} did not come", fmt::join(missing, ", ")));
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline world

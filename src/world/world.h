@@ -10,7 +10,7 @@
 #include "world/device_heap.h"
 #include "world/host_memory.h"
 
-namespace memspan {
+namespace memspan::inline world {
 
 // Whether a World shares the main program's variables; one World of a process can.
 enum class StaticVariables { kShared, kOwn };
@@ -154,4 +154,4 @@ class World : NotCopyable {
   std::size_t parts() const { return nodes().peers_of(membership_.node()).size(); }
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline world

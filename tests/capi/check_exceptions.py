@@ -37,7 +37,7 @@ CATCHING = {
 PLAIN = set("""
 put get put_value get_value fetch_atomic change_atomic by_kind fence names_operations quiet_peers set_reduce post holds holds_for_all find_from collect look
 is_device_word copy_of_device_word wait_on_device checked_compare wait_one wait_all wait_any wait_some test_one test_set word_set
-some_start test_all test_any test_some store noted has_to_note end_for_null end_for_misaligned_word end_for_bad_number end_for_bad_handle require_not_null peer_of number_of peer_through_context find_context team_handle bytes_of
+some_start test_all test_any test_some set_result store noted has_to_note end_for_null end_for_misaligned_word end_for_bad_number end_for_bad_handle require_not_null peer_of number_of peer_through_context find_context team_handle bytes_of
 find_team team_or_null team_of index size rank shape peer_of member_of num_contexts find is_started world peers c_str
 mapped_address host_address memcpy memset strlen sizeof load exchange heap context data bytes ranks
 set_thread_interrupt_handler set_error_handler set_log_sink

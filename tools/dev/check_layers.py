@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fails on an include that the module table of src/README.md does not allow.
+"""Fails on an include that the module table of src/README.md does not allow, and on a namespace of another module.
 
     check_layers.py [ROOT]
 
-Prints one line per wrong include, `file:line: ...`, and returns 1; returns 2 when the table itself
+Prints one line per fault, `file:line: ...`, and returns 1; returns 2 when the table itself
 is wrong (a module without a row, a row that depends on a later one).
 """
 import pathlib
@@ -13,6 +13,7 @@ import sys
 
 ROW = re.compile(r"^\|\s*([a-z_]+)\s*\|\s*([a-z_, ]*?)\s*\|")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
+NAMESPACE = re.compile(r"^namespace memspan(?:::(?:inline )?([a-z_]+))? \{")
 SOURCES = {".h", ".c", ".cc", ".cpp", ".hpp", ".cu", ".cuh", ".inc"}
 # Users' points of view: they see what is installed and no module.
 OUTSIDE = ("include", "examples", "benchmarks", "python", "torch")
@@ -62,6 +63,15 @@ def includes_of(path):
             yield number, match.group(1), match.group(2)
 
 
+def namespaces_of(path):
+    """(line number, name inside memspan or None) of each namespace that the file opens, but those of forward declarations."""
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    for number, line in enumerate(lines, 1):
+        match = NAMESPACE.match(line)
+        if match and not re.match(r"(class|struct) \w+;$", lines[number] if number < len(lines) else ""):
+            yield number, match.group(1)
+
+
 def faults(root, table):
     faces = {entry.name for entry in (root / "include").iterdir() if entry.is_dir()} - {"memspan"} \
         if (root / "include").is_dir() else set()
@@ -69,6 +79,9 @@ def faults(root, table):
         if not (root / "src" / module).is_dir():
             continue
         for path in sources_below(root / "src" / module):
+            for line, name in namespaces_of(path):
+                if name not in path.relative_to(root / "src").parts:
+                    yield f"{path.relative_to(root)}:{line}: write \"namespace memspan::inline {module}\""
             for line, quote, target in includes_of(path):
                 head = target.split("/")[0] if "/" in target else ""
                 where = f"{path.relative_to(root)}:{line}"

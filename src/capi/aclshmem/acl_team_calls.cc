@@ -148,13 +148,13 @@ MEMSPAN_EXPORT void aclshmem_team_destroy(shmem_team_t team) try {
 MEMSPAN_CATCH()
 
 MEMSPAN_EXPORT void aclshmem_barrier(aclshmem_team_t team) {
-  meet(__func__, team, barrier);
+  meet(__func__, team, capi::barrier);
 }
 MEMSPAN_EXPORT void aclshmem_sync(aclshmem_team_t team) {
   meet(__func__, team, capi::sync);
 }
 MEMSPAN_EXPORT void aclshmem_barrier_all(void) {
-  meet(__func__, ACLSHMEM_TEAM_WORLD, barrier);
+  meet(__func__, ACLSHMEM_TEAM_WORLD, capi::barrier);
 }
 MEMSPAN_EXPORT void aclshmem_sync_all(void) {
   meet(__func__, ACLSHMEM_TEAM_WORLD, capi::sync);

@@ -34,7 +34,7 @@ void put_signal(const char* call, void* dest, const void* source, std::size_t by
 MEMSPAN_CATCH_AND_END(call)
 
 template <typename T>
-void store(const char* call, T* result, T value) {
+void set_result(const char* call, T* result, T value) {
   require_not_null(call, "res_out", result);
   *result = value;
 }
@@ -137,7 +137,7 @@ MEMSPAN_BOTH(MEMSPAN_MOVE_SIZED, aclshmem_getmem, get, 1, size_t)
   }                                                                                                \
   MEMSPAN_EXPORT void aclshmem_##name##_test(type* ivars, int cmp, type cmp_value, int* res_out) { \
     constexpr const char* kCall = "aclshmem_" #name "_test";                                       \
-    store(kCall, res_out, test_one<type>(kCall, ivars, cmp, cmp_value));                           \
+    set_result(kCall, res_out, test_one<type>(kCall, ivars, cmp, cmp_value));                      \
   }
 MEMSPAN_CANN_WAIT_TYPES(MEMSPAN_ONE)
 
@@ -148,12 +148,12 @@ MEMSPAN_CANN_WAIT_TYPES(MEMSPAN_ONE)
 #define MEMSPAN_ON_SET(operation, type, function, value, values, result)                      \
   MEMSPAN_EXPORT void function(type* ivars, size_t nelems, const int* status, int cmp, value, \
                                result* res_out) {                                             \
-    store(#function, res_out, operation(MEMSPAN_WORDS(type, function, values)));              \
+    set_result(#function, res_out, operation(MEMSPAN_WORDS(type, function, values)));         \
   }
 #define MEMSPAN_INDICES(operation, type, function, value, values)                              \
   MEMSPAN_EXPORT void function(type* ivars, size_t nelems, size_t* indices, const int* status, \
                                int cmp, value, size_t* res_out) {                              \
-    store(#function, res_out, operation(MEMSPAN_WORDS(type, function, values), indices));      \
+    set_result(#function, res_out, operation(MEMSPAN_WORDS(type, function, values), indices)); \
   }
 #define MEMSPAN_SET(name, type, vector, value, values)                                            \
   MEMSPAN_EXPORT void aclshmem_##name##_wait_until_all##vector(                                   \

@@ -248,7 +248,7 @@ MEMSPAN_EXPORT void aclshmemx_quiet_on_stream(aclrtStream stream) try {
   constexpr const char* kCall = "aclshmemx_quiet_on_stream";
   const auto quiet = [] {
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (process_state.has_links) require(kCall, quiet_links(process_state.routes));
+    if (process_state.has_links) require(kCall, capi::quiet_links(process_state.routes));
   };
   if (is_of_device(kCall, stream)) return call_on_device(kCall, stream, quiet);
   submit_to_host(kCall, stream, quiet);

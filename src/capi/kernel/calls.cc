@@ -276,7 +276,7 @@ MEMSPAN_EXPORT void memspan_kernel_fence(void) {
 }
 MEMSPAN_EXPORT void memspan_kernel_quiet(void) try {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (process_state.has_links) require("a kernel's quiet", quiet_links(process_state.routes));
+  if (process_state.has_links) require("a kernel's quiet", capi::quiet_links(process_state.routes));
 }
 MEMSPAN_CATCH_AND_END(__func__)
 

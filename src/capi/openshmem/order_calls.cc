@@ -44,7 +44,7 @@ MEMSPAN_CATCH_IN(call, 1)
                                          ContextNumber context = kDefaultContext) try {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (process_state.has_links) [[unlikely]]
-    require(call, quiet_links(routes_of(context)));
+    require(call, capi::quiet_links(routes_of(context)));
 }
 MEMSPAN_CATCH_AND_END(call)
 

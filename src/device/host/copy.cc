@@ -13,7 +13,7 @@
 #include <immintrin.h>
 #endif
 
-namespace memspan {
+namespace memspan::inline device {
 namespace {
 
 constexpr const char* kCopyVariable = "MEMSPAN_COPY";
@@ -282,4 +282,4 @@ std::vector<CopyRate> copy_rates() {
   return rates;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline device

@@ -13,7 +13,7 @@
 #include "core/status.h"
 #include "device/host/copy_choice.h"
 
-namespace memspan {
+namespace memspan::inline device {
 
 // Below this size memcpy was the fastest.
 inline constexpr std::size_t kLargeCopyBytes = 256;
@@ -119,4 +119,4 @@ inline void MeasuredCopy::operator()(void* to, const void* from, std::size_t byt
     way_->copy(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline device

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "device/host/copy_choice.h"
 
-namespace memspan {
+namespace memspan::inline device {
 namespace {
 
 constexpr double kMiB = 1 << 20;
@@ -113,4 +113,4 @@ void CopyChoice::end_trial(unsigned ways) {
   gap_ = std::min(2 * gap_, kLastGap);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline device

@@ -9,7 +9,7 @@
 
 #include "core/clock.h"
 
-namespace memspan {
+namespace memspan::inline device {
 
 // One kind of copies. At the beginning, and then more and more rarely, each way is tried in some
 // copies, one way after the other. The fastest serves the copies between trials. Thread-safe: one
@@ -88,4 +88,4 @@ class CopyChoice {
   std::array<std::array<std::uint32_t, kTrials>, kMostWays> trials_{};
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline device

@@ -8,7 +8,7 @@
 #include "core/thread.h"
 #include "device/stream.h"
 
-namespace memspan {
+namespace memspan::inline device {
 namespace {
 
 // A waiting block first polls, then yields its core, then sleeps.
@@ -205,4 +205,4 @@ Status meet_grid(const std::function<Status()>& last) {
   return here.grid == nullptr ? last() : here.grid->meet(last);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline device

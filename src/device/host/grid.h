@@ -16,7 +16,7 @@
 #include "core/mutex.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline device {
 
 class Grid;
 
@@ -60,4 +60,4 @@ Status let_other_blocks_run();
 // kInvalidArgument if a block has ended without it. A thread that runs no block only calls `last`.
 Status meet_grid(const std::function<Status()>& last);
 
-}  // namespace memspan
+}  // namespace memspan::inline device

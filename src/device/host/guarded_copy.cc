@@ -11,7 +11,7 @@
 
 #include "core/pages.h"
 
-namespace memspan {
+namespace memspan::inline device {
 namespace {
 
 // The compiler's own setjmp takes 1.5 ns and the C library's 5. Sanitizers know only the latter,
@@ -169,4 +169,4 @@ std::optional<CopyFault> find_fault(std::byte* begin, std::uint64_t bytes, Memor
   return run_guarded(touch_all);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline device

@@ -15,7 +15,7 @@
 #include <memory>
 #include <optional>
 
-namespace memspan {
+namespace memspan::inline device {
 
 // A fault of a copy. A value.
 struct CopyFault {
@@ -48,4 +48,4 @@ std::optional<CopyFault> run_guarded(Copy& copy) {
 enum class MemoryAccess { kRead, kWrite };
 std::optional<CopyFault> find_fault(std::byte* begin, std::uint64_t bytes, MemoryAccess access);
 
-}  // namespace memspan
+}  // namespace memspan::inline device

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 namespace {
 
 // Recursive doubling sends everything log2(nodes) times, in as few steps; a ring sends it twice, in
@@ -257,4 +257,4 @@ Status reduce_among_nodes(const PrefixReduction& all, std::byte* dest, const std
   return team.barrier(all.what);
 }
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

@@ -7,7 +7,7 @@
 #include "pgas/reduction/kernels.h"
 #include "pgas/team.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 
 // Completes this process's puts, then waits for all members (TeamBarrier::barrier() only waits).
 Status barrier(Team& team, const char* what);
@@ -41,4 +41,4 @@ enum class ScanKind { kInclusive, kExclusive };
 Status scan(Team& team, const char* what, void* dest, const void* source, ScanKind kind,
             std::size_t count, const ReductionKernel& kernel);
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

@@ -3,7 +3,7 @@
 
 #include "pgas/collective/steps.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 namespace {
 
 // The offset of the block of `member`, in any unit.
@@ -137,4 +137,4 @@ Status alltoalls(Team& team, const char* what, void* dest, const void* source,
   return team.barrier_checked(what, {CollectiveKind::kAlltoalls, count * element_bytes});
 }
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

@@ -14,7 +14,7 @@
 
 #include "pgas/collective/steps.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 namespace {
 
 // The bytes that the words of a flag carry beside the signature.
@@ -165,4 +165,4 @@ Status scan(Team& team, const char* what, void* dest, const void* source, ScanKi
   return team.barrier(what);
 }
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

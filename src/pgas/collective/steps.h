@@ -6,7 +6,7 @@
 #include "pgas/collective/collective.h"
 #include "pgas/rma.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 
 // The routes of the library itself, or, if dest or source is memory of a device, those of the
 // program: only these reach it, but they cost more.
@@ -111,4 +111,4 @@ Status gather_among_nodes(Team& team, const char* what, std::byte* dest, const v
 Status reduce_among_nodes(const PrefixReduction& all, std::byte* dest, const std::byte* source,
                           std::size_t bytes);
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 namespace {
 
 constexpr std::array<const char*, 10> kNames{
@@ -87,4 +87,4 @@ void read_call_data(const ProcessGroup& group, int member, void* data, std::size
   if (bytes != 0) std::memcpy(data, words, bytes);
 }
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

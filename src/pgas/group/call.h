@@ -6,7 +6,7 @@
 #include "pgas/group/process_group.h"
 #include "pgas/rma.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 
 enum class GroupCall : std::uint8_t {
   kBarrier,
@@ -147,4 +147,4 @@ class ResultWriter {
   MeasuredCopy copy_;
 };
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

@@ -8,7 +8,7 @@
 
 #include "pgas/group/call.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 namespace {
 
 // At the beginning of the buffer of the first piece a member says how many bytes it has for each
@@ -156,4 +156,4 @@ Status group_all_to_all(ProcessGroup& group, void* const results[],
   return Status::ok();
 }
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

@@ -5,7 +5,7 @@
 
 #include "pgas/group/call.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 namespace {
 
 // Combining is faster than another barrier below this many bytes of all members.
@@ -160,4 +160,4 @@ Status group_reduce_scatter(ProcessGroup& group, void* result, const void* const
       });
 }
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

@@ -5,7 +5,7 @@
 
 #include "pgas/group/call.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 namespace {
 
 // The part of a member's heap for messages between it and another one.
@@ -332,4 +332,4 @@ void PointToPoint::finish(Message& message, int member, Status status) {
   message.is_pending = false;
 }
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

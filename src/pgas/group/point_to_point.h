@@ -17,7 +17,7 @@
 
 #include "pgas/group/process_group.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 
 inline constexpr int kAnybody = -1;
 
@@ -97,4 +97,4 @@ class PointToPoint : NotCopyable {
   std::list<std::shared_ptr<Message>> receives_ MEMSPAN_GUARDED_BY(mutex_);  // not matched yet
 };
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

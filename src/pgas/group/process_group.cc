@@ -7,7 +7,7 @@
 
 #include "pgas/rma.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 Result<std::unique_ptr<ProcessGroup>> ProcessGroup::join(int rank, int size,
                                                          const Exchange& exchange, Duration limit,
                                                          const std::string& host) {
@@ -139,4 +139,4 @@ void StageWrites::end() {
   turn_ = {};
 }
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

@@ -22,7 +22,7 @@
 #include "pgas/reduction/kernels.h"
 #include "pgas/team.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 
 // How a member writes its pipeline buffers, which the others read after a barrier.
 //
@@ -283,4 +283,4 @@ Status group_reduce(ProcessGroup& group, void* result, const void* values, std::
 Status group_reduce_scatter(ProcessGroup& group, void* result, const void* const values[],
                             std::size_t count, const ReductionKernel& elements);
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

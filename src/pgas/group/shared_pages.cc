@@ -7,7 +7,7 @@
 #include "pgas/exchange_texts.h"
 #include "pgas/group/call.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 namespace {
 
 // A member's memory, for the other members.
@@ -178,4 +178,4 @@ Status swap_word(ProcessGroup& group, std::atomic<std::uint32_t>& word, std::uin
   return Status::ok();
 }
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

@@ -4,7 +4,7 @@
 
 #include "pgas/group/process_group.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 
 // The place of an address in such memory. A value.
 struct SharedPlace {
@@ -51,4 +51,4 @@ class MappedPages {
 Status swap_word(ProcessGroup& group, std::atomic<std::uint32_t>& word, std::uint32_t expected,
                  std::uint32_t value, int member, Deadline deadline);
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

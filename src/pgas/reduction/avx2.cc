@@ -5,7 +5,7 @@
 
 #include "pgas/reduction/wide_combine.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 
 struct Avx2 {
   static constexpr std::size_t kLanes = 16;
@@ -85,5 +85,5 @@ template struct WideKernels<Bfloat16, Avx2>;
 template struct WideKernels<Float8E4m3fn, Avx2>;
 template struct WideKernels<Float8E5m2, Avx2>;
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas
 #endif

@@ -16,7 +16,7 @@
 
 #include "pgas/reduction/wide_combine.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 
 template <Instructions kSet>
 struct Avx512 {
@@ -122,4 +122,4 @@ struct Avx512 {
   }
 };
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

@@ -3,9 +3,9 @@
 #ifdef __x86_64__
 #include "pgas/reduction/avx512.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 
 template struct WideKernels<Bfloat16, Avx512<Instructions::kAvx512Bf16>>;
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas
 #endif

@@ -11,7 +11,7 @@
 
 #include "pgas/reduction/narrow_floats.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 namespace {
 
 // Whether reductions of values of one type have the operation.
@@ -273,4 +273,4 @@ const ReductionKernel& reduction_kernel(ElementType type, Operator op,
       .operators[static_cast<std::size_t>(set)][static_cast<std::size_t>(op)];
 }
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

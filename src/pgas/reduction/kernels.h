@@ -13,7 +13,7 @@
 #include "core/status.h"
 #include "pgas/reduction/wide_kernels.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 
 // The first 16 have the numbers of memspan_type_t.
 enum class ElementType : std::uint8_t {
@@ -81,4 +81,4 @@ const ReductionKernel& reduction_kernel() {
   return reduction_kernel(element_type_of<T>(), op);
 }
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

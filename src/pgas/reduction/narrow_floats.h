@@ -15,7 +15,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 
 inline constexpr std::uint32_t kFloatMagnitude = 0x7fffffffU;
 inline constexpr std::uint32_t kFloatInfinity = 0x7f800000U;
@@ -134,4 +134,4 @@ struct Float8E5m2 {
   }
 };
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

@@ -18,7 +18,7 @@
 #include "pgas/reduction/narrow_floats.h"
 #include "pgas/reduction/wide_kernels.h"
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 
 template <typename Set>
 struct WideTypes : Set {
@@ -187,4 +187,4 @@ const Combine WideKernels<Stored, Set>::kAll[] = {
     combine<Operator::kSum>, combine<Operator::kProduct>, combine<Operator::kMin>,
     combine<Operator::kMax>, combine<Operator::kAverage>};
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 
 enum class Operator : std::uint8_t { kSum, kProduct, kMin, kMax, kAnd, kOr, kXor, kAverage };
 inline constexpr int kOperators = 8;
@@ -45,4 +45,4 @@ struct WideKernels {
   static const Combine kAll[];
 };
 
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

@@ -6,7 +6,7 @@
 #include "core/log.h"
 #include "store/connect.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // Connects a member. Retries while no member of etcd answers; kTimeout then names them. kAuth if
 // etcd and this process do not trust each other, or the connection would be plain on an untrusted
@@ -30,4 +30,4 @@ struct EtcdModule {
 inline constexpr const char* kEtcdModuleEntry = "memspan_etcd_module";
 using EtcdModuleEntry = const EtcdModule* (*)();
 
-}  // namespace memspan
+}  // namespace memspan::inline store

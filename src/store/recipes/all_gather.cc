@@ -13,7 +13,7 @@
 #include "store/recipes/change_queue.h"
 #include "store/recipes/rank_recipe.h"
 
-namespace memspan {
+namespace memspan::inline store {
 namespace {
 
 // How often a waiting caller wakes to see whether it has waited for long.
@@ -499,4 +499,4 @@ Result<CreatedGroup> create_group(KeyValueStore& store, std::string_view name, i
   return created;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -18,7 +18,7 @@
 
 #include "store/recipes/store_group.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // Returns all callers' bytes, by rank; each at most most_contributed().
 //   kTimeout          names the missing ranks; the caller's part may still count
@@ -40,4 +40,4 @@ Status leave_allgather(KeyValueStore& store, std::string_view name, Deadline dea
 Result<CreatedGroup> create_group(KeyValueStore& store, std::string_view name, int rank, int size,
                                   std::string_view mine, Deadline deadline);
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -11,7 +11,7 @@
 
 #include "store/recipes/contributions.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // One call of one member. A value.
 struct EpochCaller {
@@ -106,4 +106,4 @@ struct EpochKeys {
   }
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

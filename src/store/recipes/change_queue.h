@@ -8,7 +8,7 @@
 #include "core/interrupt.h"
 #include "store/key_value_store.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // One thread at a time. The store must outlive it.
 class ChangeQueue : NotCopyable {
@@ -75,4 +75,4 @@ class ChangeQueue : NotCopyable {
   std::vector<std::uint64_t> watches_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

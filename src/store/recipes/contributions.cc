@@ -9,7 +9,7 @@
 #include "store/key_value_store.h"
 #include "store/notice.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 MEMSPAN_REMEDY(
     kRanksMissing, "ranks-missing",
@@ -53,4 +53,4 @@ void WaitNotice::look() {
                                rank, size, where, to_seconds(kSilentWait), until(deadline)));
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline store

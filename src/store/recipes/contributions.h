@@ -13,7 +13,7 @@
 #include "store/fields.h"
 #include "store/key_value_store.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 inline std::uint64_t new_nonce() {
   return random_number() | 1;  // 0 means none
@@ -92,4 +92,4 @@ struct WaitNotice {
   void look();
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -8,7 +8,7 @@
 
 #include "store/recipes/store_group.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // Thread-safe. The outcome of an operation depends only on the members' records and departures, so
 // it does not matter which member collects.
@@ -222,4 +222,4 @@ class StoreGroup::Collector : public std::enable_shared_from_this<Collector> {
   bool is_writing_ MEMSPAN_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

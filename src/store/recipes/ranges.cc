@@ -9,7 +9,7 @@
 #include "core/pages.h"
 #include "store/recipes/contributions.h"
 
-namespace memspan {
+namespace memspan::inline store {
 namespace {
 
 // Number of places to try if they are in use in this process.
@@ -162,4 +162,4 @@ Status RangeRegistry::release(const std::string& name, Deadline deadline) {
   return store.remove(user_key(*this, name), deadline).status();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline store

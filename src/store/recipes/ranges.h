@@ -18,7 +18,7 @@
 #include "store/fields.h"
 #include "store/key_value_store.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // A value.
 struct NamedRange {
@@ -65,4 +65,4 @@ struct RangeRegistry {
   Status release(const std::string& name, Deadline deadline);
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -6,7 +6,7 @@
 #include "store/recipes/change_queue.h"
 #include "store/recipes/contributions.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 MEMSPAN_REMEDY(kRankTaken, "rank-taken",
                "Another process has this rank, perhaps of an earlier job at the same address.",
@@ -154,4 +154,4 @@ Status give_rank(KeyValueStore& store, std::string_view scope, Deadline deadline
   return {Code::kNotFound, fmt::format("this member has no rank in \"{}\"", scope)};
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline store

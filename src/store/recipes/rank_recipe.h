@@ -10,7 +10,7 @@
 
 #include "store/key_value_store.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // The end of messages about a rank that another member has (core/status.h).
 extern const char kRankTaken[];
@@ -58,4 +58,4 @@ Result<int> take_freed_rank(KeyValueStore& store, std::string_view scope, int ra
 // kNotFound when this member has none in the scope.
 Status give_rank(KeyValueStore& store, std::string_view scope, Deadline deadline);
 
-}  // namespace memspan
+}  // namespace memspan::inline store

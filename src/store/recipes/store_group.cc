@@ -4,7 +4,7 @@
 #include "store/recipes/group_collector.h"
 #include "store/recipes/rank_recipe.h"
 
-namespace memspan {
+namespace memspan::inline store {
 namespace {
 
 // How often a member that waits calls `look`, and checks that its own place still exists.
@@ -228,4 +228,4 @@ Status StoreGroup::remove_all(const Deadline& deadline) {
   return Status::ok();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -28,7 +28,7 @@
 #include "store/recipes/change_queue.h"
 #include "store/recipes/contributions.h"
 
-namespace memspan {
+namespace memspan::inline store {
 
 // A member's own record, which outlives it. A value.
 struct GroupMember {
@@ -160,4 +160,4 @@ class StoreGroup : NotCopyable {
   bool has_left_ = false;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline store

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-namespace memspan {
+namespace memspan::inline transport {
 namespace {
 
 MEMSPAN_REMEDY(kMemoryDenied, "memory-access-denied",
@@ -123,4 +123,4 @@ Status VectorCopy::explain(int error, const iovec& local, const iovec& remote) c
   }
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -15,7 +15,7 @@
 
 #include "transport/link.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 // Moves one piece. False: not all of it; VectorCopy reports why.
 bool move_piece(pid_t process, MoveDirection direction, std::byte* local, std::uint64_t remote,
@@ -51,4 +51,4 @@ class VectorCopy : NotCopyable {
   std::array<iovec, kMost> remote_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

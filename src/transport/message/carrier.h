@@ -13,7 +13,7 @@
 #include "core/status.h"
 #include "transport/link.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 // The window of an unknown peer.
 inline constexpr std::size_t kFarWindow = std::size_t{1} << 20;
@@ -129,4 +129,4 @@ class Carrier {
   virtual NativeAccess* native() { return nullptr; }
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/message/connection.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 namespace {
 
 // More than a peer may request (requester.h), with room for messages of handlers.
@@ -335,4 +335,4 @@ Status Connection::count_for_faults(std::uint64_t frames) {
   return Status::ok();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -11,7 +11,7 @@
 #include "transport/message/message_core.h"
 #include "transport/message/session.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 // A peer that hears no goodbye takes the end for a death. One that is stopped does not take it.
 inline constexpr Duration kGoodbyeLimit = std::chrono::milliseconds(20);
@@ -198,4 +198,4 @@ class Connection final : public Source, public std::enable_shared_from_this<Conn
   bool is_answers_turn_ = false;  // they go next, if both wait
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -8,7 +8,7 @@
 #include "transport/message/engine.h"
 #include "transport/message/message_transport.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 // The messages of one connection that no handler has handled. Thread-safe.
 struct Backlog {
@@ -135,4 +135,4 @@ class Deliveries {
   bool has_ended_ MEMSPAN_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

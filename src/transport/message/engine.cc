@@ -7,7 +7,7 @@
 
 #include "core/thread.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 namespace {
 
 constexpr Engine::Id kWake = 0;
@@ -394,4 +394,4 @@ void Engine::sleep(const Deadline& deadline) {
   serve_ready();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -27,7 +27,7 @@
 #include "core/interrupt.h"
 #include "node/wait.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 // The longest sleep of a call that waits. Then it looks at its limit and for interrupts.
 inline constexpr auto kLongestSleep = std::chrono::milliseconds(20);
@@ -222,4 +222,4 @@ Status Engine::wait(Done done, const Deadline& deadline, Id first) {
   return ended;
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -8,7 +8,7 @@
 #include "core/environment.h"
 #include "core/random.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 namespace {
 
 constexpr const char* kVariable = "MEMSPAN_FAULTS";
@@ -63,4 +63,4 @@ Result<std::shared_ptr<Faults>> Faults::from_environment() {
   return parse(text);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "core/status.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 // Thread-safe; set the times and counts first.
 struct Faults {
@@ -34,4 +34,4 @@ struct Faults {
   static Result<std::shared_ptr<Faults>> from_environment();
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

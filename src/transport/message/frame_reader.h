@@ -11,7 +11,7 @@
 #include "transport/message/protocol.h"
 #include "transport/message/session.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 // Copies between a frame and memory that the program uses at the same time: each aligned word of up
 // to 8 bytes of the memory is read or written once and as a whole.
@@ -180,4 +180,4 @@ class FrameReader {
   std::uint64_t frames_ = 0;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

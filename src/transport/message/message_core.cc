@@ -3,7 +3,7 @@
 
 #include "transport/message/peer_connection.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 namespace {
 
 // Connections that have not greeted: more than any job starts at once, fewer than the limit of
@@ -133,4 +133,4 @@ void MessageCore::close() {
   connections_.clear();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -8,7 +8,7 @@
 #include "transport/message/deliveries.h"
 #include "transport/message/owner_side.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 struct OutFrame;
 class PeerConnection;
@@ -73,4 +73,4 @@ class MessageCore final : public Source {
   std::vector<std::unique_ptr<PeerConnection>> connections_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

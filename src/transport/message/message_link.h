@@ -12,7 +12,7 @@
 #include "transport/message/native_path.h"
 #endif
 
-namespace memspan {
+namespace memspan::inline transport {
 
 #ifndef MEMSPAN_NATIVE_RMA
 // A build without one-sided access.
@@ -273,4 +273,4 @@ class MessageLink final : public Link {
   NativePath native_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -6,7 +6,7 @@
 #include "core/random.h"
 #include "transport/message/message_link.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 ExposedRegion::~ExposedRegion() {
   core_.services.regions.remove(described_.id);
@@ -93,4 +93,4 @@ void MessageTransport::end_handlers() {
   if (!is_forgotten_) core_->deliveries.end();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

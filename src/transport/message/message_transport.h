@@ -13,7 +13,7 @@
 #include "transport/message/carrier.h"
 #include "transport/message/faults.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 class MessageCore;
 
@@ -109,4 +109,4 @@ class MessageTransport : NotCopyable {
   bool is_forgotten_ = false;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

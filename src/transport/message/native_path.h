@@ -16,7 +16,7 @@
 #include "transport/message/carrier.h"
 #include "transport/message/requester.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 // The smallest native size; gets from open, mapped windows are native at any size. A native put
 // waits about 2 us for the network's acknowledgment; frames of smaller puts do not wait. At 200
@@ -159,4 +159,4 @@ class NativePath {
   std::map<Key, Window> windows_ MEMSPAN_GUARDED_BY(mutex_);
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

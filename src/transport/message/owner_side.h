@@ -15,7 +15,7 @@
 #include "transport/message/protocol.h"
 #include "transport/message/region_table.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 // Counts of all connections. Thread-safe.
 struct OwnerCounters {
@@ -230,4 +230,4 @@ class OwnerSide final : public FrameSink {
   Buffer text_;          // the payload of a message or of a put to device memory
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -19,7 +19,7 @@
 #include "transport/message/owner_side.h"
 #include "transport/message/requester.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 // All functions require the turn.
 class PeerConnection final : public ConnectionOwner, public AnswerSink {
@@ -293,4 +293,4 @@ class PeerConnection final : public ConnectionOwner, public AnswerSink {
   const std::shared_ptr<Backlog> backlog_ = std::make_shared<Backlog>();  // shared with deliveries
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

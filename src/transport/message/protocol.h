@@ -16,7 +16,7 @@
 
 #include "transport/link.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 enum class FrameType : std::uint8_t {
   // Requests. `tag` is a context for those without an answer; others repeat it in the answer.
@@ -177,4 +177,4 @@ struct Hello {
   }
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

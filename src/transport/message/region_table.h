@@ -11,7 +11,7 @@
 #include "transport/link.h"
 #include "transport/message/protocol.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 // Why an access is refused. A value.
 struct Denial {
@@ -111,4 +111,4 @@ inline void Unpin::operator()(RegionTable* table) const {
   if (--entry.pins == 0 && !entry.is_there) table->unpinned_.notify_all();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

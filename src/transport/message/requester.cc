@@ -5,7 +5,7 @@
 
 #include "transport/message/peer_connection.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 namespace {
 
 // Bytes of frames that wait for a connection: far more than the notices of a large job.
@@ -436,4 +436,4 @@ Status Requester::end(const Frame& frame) {
   return Status::ok();
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -6,7 +6,7 @@
 #include "transport/message/connection.h"
 #include "transport/message/message_core.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 // Gets are requested in pieces, at most Connection::window() bytes at a time. This bounds the
 // answers that an owner queues.
@@ -145,4 +145,4 @@ class Requester final : public FrameSink {
   std::unordered_map<std::uint64_t, Status> failures_;  // by context
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -19,7 +19,7 @@
 #include "core/siphash.h"
 #include "transport/message/protocol.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 // From the second frame on, seal() may run beside open(). One thread at a time calls open().
 class Session {
@@ -134,4 +134,4 @@ class Session {
   SipKey receives_;
 };
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace memspan::pgas {
+namespace memspan::inline pgas {
 namespace {
 
 TEST(StageWritesTest, WritesTheBytesWhateverTheWay) {
@@ -30,4 +30,4 @@ TEST(StageWritesTest, WritesTheBytesWhateverTheWay) {
 }
 
 }  // namespace
-}  // namespace memspan::pgas
+}  // namespace memspan::inline pgas

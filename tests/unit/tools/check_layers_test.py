@@ -66,6 +66,16 @@ class CheckLayersTest(unittest.TestCase):
         self.write("src/world/bad.cc", '#include "../core/status.h"\n')
         self.assertEqual(self.check()[0], 1)
 
+    def test_a_module_opens_its_own_namespace_only(self):
+        self.write("src/store/good.h", "namespace memspan::inline core {\nclass Status;\n}\n\nnamespace memspan::inline store {\n}\n")
+        self.write("src/store/etcd/good.cc", "namespace memspan::etcd {\n}\n")
+        self.assertEqual(self.check(), (0, ""))
+        for name in ("memspan", "memspan::inline core", "memspan::etcd"):
+            self.write("src/store/bad.cc", f"#include <string>\n\nnamespace {name} {{\nint number();\n}}\n")
+            code, errors = self.check()
+            self.assertEqual(code, 1)
+            self.assertIn('src/store/bad.cc:3: write "namespace memspan::inline store"', errors)
+
     def test_examples_see_no_module(self):
         self.write("examples/job/main.cc", '#include "core/status.h"\n')
         code, errors = self.check()

@@ -11,7 +11,7 @@
 #include "net/dial.h"
 #include "net/socket_address.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 namespace {
 
 constexpr std::string_view kUnixPrefix = "unix:";
@@ -203,4 +203,4 @@ std::unique_ptr<Carrier> make_socket_carrier(const SocketOptions& options) {
   return std::make_unique<SocketCarrier>(options);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -9,7 +9,7 @@
 
 #include "transport/message/carrier.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 struct SocketOptions {
   enum class Family { kUnix, kTcp } family = Family::kUnix;
@@ -27,4 +27,4 @@ inline constexpr std::size_t kNearSendBuffer = std::size_t{256} << 10;
 
 std::unique_ptr<Carrier> make_socket_carrier(const SocketOptions& options);
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

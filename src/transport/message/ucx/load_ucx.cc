@@ -8,7 +8,7 @@
 #include "core/module.h"
 #include "transport/message/ucx/ucx_carrier.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 namespace {
 
 constexpr const char* kModuleFile = "libmemspan_ucx.so";
@@ -61,4 +61,4 @@ Result<std::unique_ptr<Carrier>> make_ucx_carrier(const UcxOptions& options) {
   return (*module)->make(options);
 }
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -6,7 +6,7 @@
 #include "net/trusted_networks.h"
 #include "transport/message/carrier.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 
 struct UcxOptions {
   std::string host = "127.0.0.1";  // the numeric address to listen at
@@ -40,4 +40,4 @@ struct UcxModule {
 inline constexpr const char* kUcxModuleEntry = "memspan_ucx_module";
 using UcxModuleEntry = const UcxModule* (*)();
 
-}  // namespace memspan
+}  // namespace memspan::inline transport

@@ -7,7 +7,7 @@
 #include "transport/message/ucx/ucx_carrier.h"
 #include "transport/message/ucx/ucx_worker.h"
 
-namespace memspan {
+namespace memspan::inline transport {
 namespace {
 
 using ucx::Channel;
@@ -135,7 +135,7 @@ Result<std::unique_ptr<Carrier>> make(const UcxOptions& options) {
 }
 
 }  // namespace
-}  // namespace memspan
+}  // namespace memspan::inline transport
 
 extern "C" __attribute__((visibility("default"))) const memspan::UcxModule* memspan_ucx_module() {
   static constexpr memspan::UcxModule kModule{MEMSPAN_VERSION, memspan::make};
