@@ -130,13 +130,13 @@ void Engine::yield() {
 }
 
 // A mutex is not fair: the thread that unlocks it is faster than one that is woken.
-void Engine::hand_over() {
+void Engine::release_to_others() {
   const std::uint64_t before = turns_.load(std::memory_order_relaxed);
-  const Deadline limit = Deadline::after(kHandOver);
   release();
+  if (wanted_.load(std::memory_order_relaxed) == 0) return;
+  const Deadline limit = Deadline::after(kHandOver);
   while (turns_.load(std::memory_order_relaxed) == before && !limit.has_passed())
     std::this_thread::yield();
-  acquire();
 }
 
 void Engine::wait_for_notice(const Deadline& deadline) {
@@ -210,7 +210,7 @@ void Engine::progress() {
   is_polled_ = true;
   serve(0);
   is_polled_ = false;
-  release();
+  release_to_others();
   after_turn_();
 }
 

@@ -111,8 +111,8 @@ class Engine final : public ProgressEngine {
   bool is_interrupted_now() MEMSPAN_REQUIRES(turn);
   // Lets threads that wait for the turn have it.
   void yield() MEMSPAN_REQUIRES(turn);
-  // The same, and returns when one of them has had it, or was too slow.
-  void hand_over() MEMSPAN_REQUIRES(turn);
+  // Returns when one of the threads that wait for the turn has had it, or was too slow.
+  void release_to_others() MEMSPAN_ATTRIBUTE_(release_capability(turn));
   bool serve(Id first) MEMSPAN_REQUIRES(turn);
   bool serve_ready() MEMSPAN_REQUIRES(turn);
   bool serve_again() MEMSPAN_REQUIRES(turn);
@@ -208,7 +208,10 @@ Status Engine::wait(Done done, const Deadline& deadline, Id first) {
       });
       if (!served && !done()) sleep(deadline);
       // A carrier that always has work, or cannot sleep, would keep the turn from timers.
-      if (wanted_.load(std::memory_order_relaxed) > 0 && !done()) hand_over();
+      if (wanted_.load(std::memory_order_relaxed) > 0 && !done()) {
+        release_to_others();
+        acquire();
+      }
       is_led_ = false;
     }
     if (done()) break;

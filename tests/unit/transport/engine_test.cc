@@ -138,6 +138,37 @@ TEST(EngineTest, TimersComeAlthoughAThreadWaitsThatCannotSleep) {
   engine->remove(metronome->id);
 }
 
+// Always has something, which takes a while.
+class Busy final : public Source {
+ public:
+  void on_ready(std::uint32_t) override {
+    const Deadline busy = Deadline::after(std::chrono::milliseconds(2));
+    while (!busy.has_passed()) cpu_pause();
+  }
+};
+
+TEST(EngineTest, TimersComeAlthoughAThreadPollsWithoutABreak) {
+  const std::unique_ptr<Engine> engine = Engine::start().value();
+  const auto metronome = std::make_shared<Metronome>(*engine);
+  const Fd always(::eventfd(1, EFD_CLOEXEC));
+  Engine::Id busy = 0;
+  {
+    const Turn turn(*engine);
+    busy = *engine->add(always.get(), std::make_shared<Busy>());
+    engine->watch(busy, EPOLLIN);
+    metronome->id = *engine->add(-1, metronome);
+    metronome->start();
+  }
+  engine->begin_progress();
+  const Deadline deadline = Deadline::after(kPromise);
+  while (metronome->calls.load() < 200 && !deadline.has_passed()) engine->progress();
+  engine->end_progress();
+  EXPECT_GE(metronome->calls.load(), 200);
+  const Turn turn(*engine);
+  engine->remove(metronome->id);
+  engine->remove(busy);
+}
+
 TEST(EngineTest, WhileAThreadPollsTheOtherIsNotWoken) {
   const std::unique_ptr<Engine> engine = Engine::start().value();
   const auto bell = Bell::hang(*engine);
