@@ -38,6 +38,7 @@ COMPARE = PICTURES / "compare.svg"
 MARK = re.compile(r"(<!-- measured: (\w+) ?([\w-]*) -->\n).*?(<!-- measured:end -->)", re.S)
 COLUMNS = 5
 LEAST_SIZES = 3
+FAR_APART = 10  # the two middle ratios of a table, whose mean is then near no row
 
 
 def pages():
@@ -271,13 +272,26 @@ def with_ratios(records):
             yield side, identity, one, rows
 
 
+def median_ratio(rows):
+    """None if half the rows are far below the others."""
+    ratios = sorted(row.ratio for row in rows)
+    low, high = ratios[(len(ratios) - 1) // 2], ratios[len(ratios) // 2]
+    return None if high > FAR_APART * low else median(ratios)
+
+
+def median_text(rows):
+    """The range if there is no median."""
+    middle, ratios = median_ratio(rows), [row.ratio for row in rows]
+    return f"{ratio_text(min(ratios))} to {ratio_text(max(ratios))}" if middle is None else ratio_text(middle)
+
+
 def summary(_, records, page):
     """A line a table, a column a machine: the median ratio, and in how many rows memspan is faster."""
     sides = list(dict.fromkeys(side for side, *_ in with_ratios(records)))[: COLUMNS - 1]
     found = {}
     for side, identity, one, rows in with_ratios(records):
         faster = sum(row.ratio < 1 for row in rows)
-        found.setdefault((identity, one["title"]), {})[side] = f"{ratio_text(median(row.ratio for row in rows))} ({faster}/{len(rows)})"
+        found.setdefault((identity, one["title"]), {})[side] = f"{median_text(rows)} ({faster}/{len(rows)})"
     lines = [["compared with", *sides]]
     lines += [[link(identity, title, page), *(cells.get(side, "-") for side in sides)] for (identity, title), cells in found.items()]
     target = os.path.relpath(picture_path("summary"), page.parent)
@@ -285,7 +299,8 @@ def summary(_, records, page):
 
 
 def picture_of_summary(records):
-    bars = [chart.Bar(f"{one['title']}, {side}", 1 / median(row.ratio for row in rows)) for side, _, one, rows in with_ratios(records)]
+    middles = [(f"{one['title']}, {side}", median_ratio(rows)) for side, _, one, rows in with_ratios(records)]
+    bars = [chart.Bar(name, 1 / middle) for name, middle in middles if middle is not None]
     return chart.bars("how many times as fast as each rival memspan is", "median row of each table", bars)
 
 

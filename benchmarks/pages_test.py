@@ -166,6 +166,13 @@ class PagesTest(unittest.TestCase):
         text = pages.summary("", {"a": a_record(EPYC, sizes(0.5, 0.2, 1.2))}, pages.INDEX)
         self.assertTrue(text.endswith(" | 0.50 (2/3) |"), text)
 
+    def test_the_summary_has_a_range_if_no_row_is_near_the_median(self):
+        records = {"a": a_record(EPYC, sizes(0.02, 0.7)), "b": a_record(XEON, sizes(0.2, 0.7))}
+        self.assertTrue(pages.summary("", records, pages.INDEX).endswith(" | 0.02 to 0.70 (2/2) | 0.45 (2/2) |"))
+        picture = pages.picture_of_summary(records)
+        self.assertNotIn("AMD EPYC", picture)
+        self.assertIn("Intel Xeon", picture)
+
     def test_only_what_is_between_marks_is_written(self):
         with tempfile.TemporaryDirectory() as folder:
             page = Path(folder, "a.md")
