@@ -50,6 +50,7 @@ std::vector<std::string> removed_variables() {
       {"MEMSPAN_THP", "prctl(PR_SET_THP_DISABLE) turns huge pages off"},
       {"MEMSPAN_TORCH_BUILD", "set MEMSPAN_TORCH_BUILD_DIR=none"},
       {"MEMSPAN_TRACE_EVENTS", "each thread keeps 65536 events"},
+      {"MEMSPAN_UCX_RENDEZVOUS", "set UCX_RNDV_THRESH"},
   };
   std::vector<std::string> lines;
   for (const auto& [name, successor] : kRemoved)
