@@ -6,6 +6,8 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
+#include <limits>
+
 #include "core/environment.h"
 #include "core/random.h"
 #include "net/dial.h"
@@ -69,20 +71,15 @@ bool is_near(int socket) {
          info.tcpi_rtt <= kNearUs;
 }
 
-// Detects a lost host by keep-alive. Small frames are sent at once. Returns the bytes that may be
-// in flight; 0: the kernel decides.
+// Small frames are sent at once. Returns the bytes that may be in flight; 0: the kernel decides.
 std::size_t tune(int socket) {
   int family = 0;
   socklen_t length = sizeof family;
   ::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &family, &length);
   if (family == AF_UNIX) return kNearSendBuffer;
-  constexpr int kPatienceMs = 10'000;
   set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
-  set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(socket, IPPROTO_TCP, TCP_KEEPIDLE, 2);
-  set(socket, IPPROTO_TCP, TCP_KEEPINTVL, 2);
-  set(socket, IPPROTO_TCP, TCP_KEEPCNT, 4);
-  set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, kPatienceMs);
+  // The limit of silence decides when a peer is lost, not the kernel.
+  set(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, std::numeric_limits<int>::max());
   const std::size_t bytes = is_near(socket) ? kNearSendBuffer : 0;
   if (bytes != 0) set(socket, SOL_SOCKET, SO_SNDBUF, static_cast<int>(bytes));
   return bytes;
