@@ -20,7 +20,7 @@ NAME = re.escape(socket.gethostname())
 DEATH_BOUND_S = 1.0
 # Silence is borne for 2 s, looked for in fifths of that, and a launcher may know more for half a second.
 SILENCE_BOUND_S = 4.0
-SILENCE_BORNE_S = 20
+SILENCE_BORNE_S = 12
 ROUNDS = int(os.environ.get("MEMSPAN_TEST_ROUNDS", "2"))
 
 
@@ -141,19 +141,20 @@ class PromisesTest(NamespaceJobs):
                 code, _, errors = jobs.finish(process)
                 self.assertEqual(code, 0, f"rank {rank}: {errors}")
 
-    def test_a_raised_limit_bears_longer_silence(self):  # row 4
-        # Longer than the kernel's and UCX's own limits of some seconds, which must not apply.
-        with self.job([0, 1], BLOCKED, "mixed", "all", "20000", MEMSPAN_SILENCE_LIMIT="90s") as processes:
-            pids = self.ready(processes)
-            with self.silence(0, 1):
+    if ROUNDS > 2:  # it takes most of a minute
+        def test_a_raised_limit_bears_longer_silence(self):  # row 4
+            # Longer than the limit of 10 s that the sockets once had.
+            with self.job([0, 1], BLOCKED, "mixed", "all", "20000", MEMSPAN_SILENCE_LIMIT="90s") as processes:
+                pids = self.ready(processes)
+                with self.silence(0, 1):
+                    threading.Event().wait(SILENCE_BORNE_S)
+                os.kill(pids[1], signal.SIGSTOP)
                 threading.Event().wait(SILENCE_BORNE_S)
-            os.kill(pids[1], signal.SIGSTOP)
-            threading.Event().wait(SILENCE_BORNE_S)
-            self.assertEqual([process.poll() for process in processes], [None, None])
-            os.kill(pids[1], signal.SIGCONT)
-            for rank, process in enumerate(processes):
-                code, _, errors = jobs.finish(process)
-                self.assertEqual(code, 0, f"rank {rank}: {errors}")
+                self.assertEqual([process.poll() for process in processes], [None, None])
+                os.kill(pids[1], signal.SIGCONT)
+                for rank, process in enumerate(processes):
+                    code, _, errors = jobs.finish(process)
+                    self.assertEqual(code, 0, f"rank {rank}: {errors}")
 
     def test_a_network_that_loses_packets(self):  # row 5
         for host in (0, 1):
