@@ -287,7 +287,7 @@ def make_call(silence, face, call):
         if not call.is_end:
             # The end of such a job is a call with a time-out, too.
             most = TIMEOUT_S + SLACK_S if face == "cann" and not needs_no_peer else SLACK_S
-            check_rest(caller, processes, go_on, needs_no_peer, most)
+            check_rest(caller, processes, go_on, needs_no_peer, most, silence.is_full)
 
 
 def names_the_silent_one(text):
@@ -305,13 +305,13 @@ def check_ended(caller, until, waits_for_anybody):
     check(re.search("PE [1-9]", errors) or waits_for_anybody, f"the last line names no PE: {errors}")
 
 
-def check_rest(caller, processes, go_on, needs_no_peer, most_s):
+def check_rest(caller, processes, go_on, needs_no_peer, most_s, is_full):
     """Other threads went on meanwhile, and the face can be ended."""
     pause, count, *failure = caller.await_line("others").split(maxsplit=2)
     check(not failure, f"another thread's operation with another peer failed: {failure}")
     check(float(pause) < 1e3 * SLACK_S, f"another thread's operation with another peer took {float(pause):.0f} ms")
     check(int(count) > 0, "another thread had no turn")
-    if needs_no_peer:  # it may be needed for the end
+    if needs_no_peer or is_full:  # it may be needed for the end, or by the call that fills the connection
         go_on()
     for process in processes:
         process.tell()
