@@ -70,7 +70,7 @@ class CheckLayersTest(unittest.TestCase):
         self.write("src/store/good.h", "namespace memspan::inline core {\nclass Status;\n}\n\nnamespace memspan::inline store {\n}\n")
         self.write("src/store/etcd/good.cc", "namespace memspan::etcd {\n}\n")
         self.assertEqual(self.check(), (0, ""))
-        for name in ("memspan", "memspan::inline core", "memspan::etcd"):
+        for name in ("memspan", "memspan::store", "memspan::inline core", "memspan::etcd"):
             self.write("src/store/bad.cc", f"#include <string>\n\nnamespace {name} {{\nint number();\n}}\n")
             code, errors = self.check()
             self.assertEqual(code, 1)
