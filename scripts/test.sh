@@ -516,8 +516,8 @@ part_debug() {
   step 'build debug' build_debug && run_ctest debug build-debug -L '^unit$'
   step 'one definition (-Wodr)' one_definition || true
 }
-# Other numbers of processes, and other hosts where one host is tested.
-are_alike='\.[148]$|^hosts\.fabric\.trans_cuda'
+# Other numbers of processes, other hosts where one host is tested, and kernels that refuse calls.
+are_alike='\.[148]$|^hosts\.fabric\.trans_cuda|\.refused_calls\.'
 build_tsan() {
   # What has threads or processes that share memory.
   local folders="unit/store;unit/node;network/store;network/world;unit/transport;unit/world;unit/pgas;unit/fabric;simulation;contract;fabric;multi"
