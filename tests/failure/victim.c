@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program that does what its first argument says, for tests that watch how it ends:
  *
- * - busy: says "ready RANK PID", then synchronises, signals and reduces until it is ended.
+ * - busy: synchronises, signals and reduces until it is ended; says "ready RANK PID" after the
+ *   first round, when it is connected to all that it needs.
  * - hello: says "hello RANK of SIZE" and ends properly.
  * - global-exit C: rank 1 (or 0 of one) ends the job with code C while the others wait.
  * - compute-exit C: the same while the others compute and never call the library.
@@ -28,13 +29,13 @@ static void busy(void) {
   uint64_t* signal = shmem_calloc(1, sizeof *signal);
   uint64_t* big = shmem_calloc(1 << 17, sizeof *big);
   int next = (shmem_my_pe() + 1) % shmem_n_pes();
-  say_ready();
   for (uint64_t round = 1;; ++round) {
     shmem_uint64_put_signal(big, big + (1 << 16), 1 << 16, signal, round, SHMEM_SIGNAL_SET, next);
     shmem_signal_wait_until(signal, SHMEM_CMP_GE, round);
     shmem_float_sum_reduce(SHMEM_TEAM_WORLD, sums, numbers, kCount);
     shmem_barrier_all();
     shmem_free(shmem_malloc(1000));
+    if (round == 1) say_ready();
   }
 }
 
