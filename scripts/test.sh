@@ -290,7 +290,7 @@ part_refused() {
   for name in "${added[@]}"; do unset "reasons[$name]"; done
   MEMSPAN_TEST_LACKS="${!reasons[*]}"
 }
-about_refused_calls='^(unit\.transport\.vector_copy|contract\.transport\.(cma|native)|multi\.benchmarks\.memfabric\.bench\.(trans|mapped|register)|install\..*|packages\..*|scripts\..*|examples\..*)$'
+about_refused_calls='^(unit\.transport\.vector_copy|contract\.transport\.(cma|native)|multi\.benchmarks\.memfabric\.bench\.(trans|mapped|register)|benchmarks\.(all|instructions)|install\..*|packages\..*|scripts\..*|examples\..*)$'
 part_run() {
   need_dev || return 0
   step 'run.sh' bash scripts/run.sh -ranks 2 || true
