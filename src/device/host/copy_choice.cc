@@ -16,23 +16,26 @@ std::uint32_t shorter(std::uint32_t one, std::uint32_t other) {
 CopyChoice::Turn CopyChoice::next(unsigned ways) {
   if (ways < 2) return {};
   // A count that is lost to another thread does no harm.
-  if (const std::uint32_t left = left_.load(std::memory_order_relaxed); left != 0) {
+  const std::uint32_t left = left_.load(std::memory_order_relaxed);
+  const bool is_look = left != 0;
+  if (is_look) {
     left_.store(left - 1, std::memory_order_relaxed);
-    return {best(), ways, 0};
+    if (turns_ == Turns::kByCount || left % kLookGap != 0) return {best(), ways};
   }
   const std::uint32_t call = calls_.load(std::memory_order_relaxed) % (kClosing - 1) + 1;
   calls_.store(call, std::memory_order_relaxed);
-  if (!enter(call)) return {best(), ways, 0};
+  if (!enter(call, is_look)) return {best(), ways};
+  if (is_look) return {best(), ways, call, true};
   const unsigned way = turn_ / kTries;
   const bool is_tried = turn_ % kTries == 0 ? !is_behind(way) : !is_hopeless(way);
   return {is_tried ? way : best(), ways, call};
 }
 
-bool CopyChoice::enter(std::uint32_t call) {
+bool CopyChoice::enter(std::uint32_t call, bool is_look) {
   std::uint32_t rated = rated_.load(std::memory_order_relaxed);
   if (rated == kClosing || (rated != 0 && call - rated < kLost)) return false;
   if (!rated_.compare_exchange_strong(rated, call, std::memory_order_acquire)) return false;
-  if (left_.load(std::memory_order_relaxed) == 0) return true;
+  if (is_look || left_.load(std::memory_order_relaxed) == 0) return true;
   rated_.store(0, std::memory_order_release);  // the trial has just ended
   return false;
 }
@@ -50,12 +53,29 @@ void CopyChoice::rate(const Turn& turn, std::uint32_t cost) {
   std::uint32_t rated = turn.call;
   // Else it took so long that it was forgotten.
   if (!rated_.compare_exchange_strong(rated, kClosing, std::memory_order_acquire)) return;
-  const unsigned way = turn_ / kTries;
-  if (way != turn.way) cost = 0;  // taken for a hopeless one
-  costs_[way][turn_ % kTries] = cost;
-  shortest_ = shorter(shortest_, cost);
-  if (++turn_ == kTries * turn.ways) end_trial(turn.ways);
+  if (turn.is_look) {
+    if (cost != 0 && turn.way == best()) look(cost);
+  } else {
+    const unsigned way = turn_ / kTries;
+    if (way != turn.way) cost = 0;  // taken for a hopeless one
+    costs_[way][turn_ % kTries] = cost;
+    shortest_ = shorter(shortest_, cost);
+    if (++turn_ == kTries * turn.ways) end_trial(turn.ways);
+  }
   rated_.store(0, std::memory_order_release);
+}
+
+void CopyChoice::look(std::uint32_t cost) {
+  const bool is_slow =
+      best_cost() != 0 && cost > best_cost() + std::uint64_t{best_cost()} / kBehind;
+  slow_looks_ = is_slow ? slow_looks_ + 1 : 0;
+  if (slow_looks_ < most_slow_looks_) return;
+  most_slow_looks_ = std::min(2 * most_slow_looks_, kMostSlowLooks);
+  slow_looks_ = turn_ = shortest_ = whole_ = 0;
+  trials_ = {};
+  repeats_ = kRepeats;
+  gap_ = kFirstGap;
+  left_.store(0, std::memory_order_relaxed);
 }
 
 bool CopyChoice::is_hopeless(unsigned way) const {
@@ -108,6 +128,7 @@ void CopyChoice::end_trial(unsigned ways) {
     --repeats_;
     return;
   }
+  if (whole_ == kTrials) most_slow_looks_ = std::max(most_slow_looks_ / 2, kFewestSlowLooks);
   if (whole_ < kTrials && ++whole_ < kTrials) return;
   left_.store(gap_, std::memory_order_relaxed);
   gap_ = std::min(2 * gap_, kLastGap);

@@ -69,7 +69,7 @@ class StageWrites {
   static constexpr std::size_t kSizes = 8;  // 4 KiB and more, 16 KiB and more, ... 64 MiB and more
 
   struct Choice : CopyChoice {
-    Choice() : CopyChoice(kCold) {}
+    Choice() : CopyChoice(kCold, Turns::kByCount) {}
   };
   std::array<std::array<Choice, kSizes>, kKinds> choices_;
   CopyChoice* choice_ = nullptr;

@@ -11,6 +11,11 @@ namespace {
 
 using Costs = std::vector<std::uint32_t>;
 
+// Without looks between trials.
+struct CountedChoice : CopyChoice {
+  explicit CountedChoice(std::uint32_t cold = 0) : CopyChoice(cold, Turns::kByCount) {}
+};
+
 unsigned count(const Costs& costs) {
   return static_cast<unsigned>(costs.size());
 }
@@ -57,7 +62,7 @@ void trials(CopyChoice& choice, const std::vector<Costs>& costs) {
 }
 
 TEST(CopyChoiceTest, TriesEachWayAndTakesTheFastest) {
-  CopyChoice choice;
+  CountedChoice choice;
   EXPECT_EQ(choice.best_cost(), 0u);
   EXPECT_EQ(first_trials(choice, {42, 40, 45}), (Costs{9, 9, 9}));
   EXPECT_EQ(choice.best(), 1u);
@@ -66,21 +71,21 @@ TEST(CopyChoiceTest, TriesEachWayAndTakesTheFastest) {
 }
 
 TEST(CopyChoiceTest, WaysThatAreFarBehindHaveOneTrialAtFirst) {
-  CopyChoice choice;
+  CountedChoice choice;
   EXPECT_EQ(first_trials(choice, {51, 40, 50}), (Costs{3, 9 + 6, 9}));
   // Later trials are of all ways.
   EXPECT_EQ(trial(choice, {51, 40, 50}), (Costs{3, 3, 3}));
 }
 
 TEST(CopyChoiceTest, TheFirstDecisionRestsOnThreeTrials) {
-  CopyChoice choice;
+  CountedChoice choice;
   trials(choice, {{36, 40}, {48, 41}, {49, 42}});
   EXPECT_EQ(choice.best(), 1u);
   EXPECT_EQ(choice.best_cost(), 41u);
 }
 
 TEST(CopyChoiceTest, ATrialTakesOneWayAfterTheOther) {
-  CopyChoice choice;
+  CountedChoice choice;
   for (unsigned i = 0; i < CopyChoice::kTrials * 2 * CopyChoice::kTries; ++i) {
     const CopyChoice::Turn turn = choice.next(2);
     EXPECT_EQ(turn.way, i / CopyChoice::kTries % 2);
@@ -90,7 +95,7 @@ TEST(CopyChoiceTest, ATrialTakesOneWayAfterTheOther) {
 }
 
 TEST(CopyChoiceTest, TrialsBecomeRare) {
-  CopyChoice choice;
+  CountedChoice choice;
   std::vector<std::uint32_t> gaps;
   for (int i = 0; i < 8; ++i) {
     CopyChoice::Turn turn;
@@ -104,7 +109,7 @@ TEST(CopyChoiceTest, TrialsBecomeRare) {
 }
 
 TEST(CopyChoiceTest, TheFirstTryOfAWayDoesNotCount) {
-  CopyChoice choice;
+  CountedChoice choice;
   for (unsigned i = 0; i < 2 * CopyChoice::kTries; ++i) {
     const CopyChoice::Turn turn = choice.next(2);
     choice.rate(turn, turn.way == 0 ? 20 : i == 3 ? 10 : 30);
@@ -113,7 +118,7 @@ TEST(CopyChoiceTest, TheFirstTryOfAWayDoesNotCount) {
 }
 
 TEST(CopyChoiceTest, OneBadTrialOfThreeDoesNotCount) {
-  CopyChoice choice;
+  CountedChoice choice;
   trials(choice, {{49, 40}, {49, 42}, {41, 80}});
   EXPECT_EQ(choice.best(), 1u);
   EXPECT_EQ(choice.best_cost(), 42u);
@@ -122,7 +127,7 @@ TEST(CopyChoiceTest, OneBadTrialOfThreeDoesNotCount) {
 }
 
 TEST(CopyChoiceTest, ALittleFasterDoesNotReplaceIt) {
-  CopyChoice choice;
+  CountedChoice choice;
   trials(choice, {{1000, 1200}, {1000, 970}, {1000, 970}});
   EXPECT_EQ(choice.best(), 0u);
   trials(choice, {{1000, 960}, {1000, 960}});
@@ -130,7 +135,7 @@ TEST(CopyChoiceTest, ALittleFasterDoesNotReplaceIt) {
 }
 
 TEST(CopyChoiceTest, CopiesThatSayNothingDoNotCount) {
-  CopyChoice choice;
+  CountedChoice choice;
   trials(choice, {{0, 0}});
   EXPECT_EQ(choice.best_cost(), 0u);
   trials(choice, {{90, 0}});
@@ -138,7 +143,7 @@ TEST(CopyChoiceTest, CopiesThatSayNothingDoNotCount) {
   trials(choice, {{0, 70}});
   EXPECT_EQ(choice.best(), 1u);
   // The first try counts if no other one does.
-  CopyChoice other;
+  CountedChoice other;
   for (unsigned i = 0; i < 2 * CopyChoice::kTries; ++i) {
     const CopyChoice::Turn turn = other.next(2);
     other.rate(turn, turn.way == 0 ? 20 : i == 3 ? 10 : 0);
@@ -147,7 +152,7 @@ TEST(CopyChoiceTest, CopiesThatSayNothingDoNotCount) {
 }
 
 TEST(CopyChoiceTest, ATrialThatSaysNothingIsRepeatedAtOnceButNotForever) {
-  CopyChoice choice;
+  CountedChoice choice;
   unsigned tries = 0;
   for (CopyChoice::Turn turn = choice.next(2); turn.is_rated(); turn = choice.next(2)) {
     choice.rate(turn, turn.way == 0 ? 50 : 0);
@@ -158,20 +163,20 @@ TEST(CopyChoiceTest, ATrialThatSaysNothingIsRepeatedAtOnceButNotForever) {
 }
 
 TEST(CopyChoiceTest, AWayThatIsManyTimesSlowerHasOneTry) {
-  CopyChoice choice;
+  CountedChoice choice;
   EXPECT_EQ(first_trials(choice, {90, 361, 100}), (Costs{9 + 2 + 6, 1, 9}));
-  CopyChoice other;
+  CountedChoice other;
   EXPECT_EQ(first_trials(other, {90, 360, 100}), (Costs{9 + 6, 3, 9}));
 }
 
 TEST(CopyChoiceTest, TheFirstTrialWaitsForSoManyCopies) {
-  CopyChoice choice(5);
+  CountedChoice choice(5);
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(choice.next(2).is_rated()) << i;
   EXPECT_TRUE(choice.next(2).is_rated());
 }
 
 TEST(CopyChoiceTest, OneCopyAtATimeIsRated) {
-  CopyChoice choice;
+  CountedChoice choice;
   const CopyChoice::Turn first = choice.next(2);
   EXPECT_TRUE(first.is_rated());
   EXPECT_FALSE(choice.next(2).is_rated());
@@ -187,8 +192,62 @@ TEST(CopyChoiceTest, OneCopyAtATimeIsRated) {
   EXPECT_TRUE(choice.next(2).is_rated());
 }
 
-TEST(CopyChoiceTest, OneWayIsNeverRated) {
+// So many copies, which cost so much each way. How many of them were rated in trials.
+unsigned copy(CopyChoice& choice, unsigned copies, const Costs& costs) {
+  unsigned tried = 0;
+  for (unsigned i = 0; i < copies; ++i) {
+    const CopyChoice::Turn turn = choice.next(count(costs));
+    if (!turn.is_rated()) continue;
+    if (!turn.is_look) ++tried;
+    choice.rate(turn, costs[turn.way]);
+  }
+  return tried;
+}
+
+TEST(CopyChoiceTest, AWayThatHasBecomeSlowIsReplacedSoon) {
   CopyChoice choice;
+  copy(choice, 400, {22, 19, 25});
+  EXPECT_EQ(choice.best(), 1u);
+  copy(choice, CopyChoice::kLookGap * (CopyChoice::kFewestSlowLooks + 1) + 3 * 3, {22, 37, 25});
+  EXPECT_EQ(choice.best(), 0u);
+  EXPECT_EQ(choice.best_cost(), 22u);
+}
+
+TEST(CopyChoiceTest, SlowLooksThatDoNotFollowEachOtherChangeNothing) {
+  CopyChoice choice;
+  first_trials(choice, {22, 20});
+  unsigned looks = 0;
+  for (std::uint32_t i = 0; i < CopyChoice::kFirstGap - 1; ++i) {
+    const CopyChoice::Turn turn = choice.next(2);
+    if (!turn.is_rated()) continue;
+    EXPECT_TRUE(turn.is_look);
+    EXPECT_EQ(turn.way, 1u);
+    // 25 is not slow yet, and 0 says nothing.
+    const std::uint32_t costs[] = {40, 40, 0, 40, 25};
+    choice.rate(turn, costs[looks++ % std::size(costs)]);
+  }
+  EXPECT_EQ(looks, CopyChoice::kFirstGap / CopyChoice::kLookGap);
+}
+
+TEST(CopyChoiceTest, PatternsThatChangeOftenCostFewTrials) {
+  CopyChoice choice;
+  copy(choice, 1000, {22, 19, 25});
+  unsigned tried = 0;
+  unsigned copies = 0;
+  for (unsigned i = 0; i < 500; ++i, copies += 400)
+    tried += copy(choice, 400, i % 2 == 0 ? Costs{22, 37, 25} : Costs{30, 19, 25});
+  EXPECT_LT(tried, copies / 20);
+}
+
+TEST(CopyChoiceTest, TurnsByCountDoNotDependOnCosts) {
+  CountedChoice choice;
+  first_trials(choice, {22, 19});
+  for (std::uint32_t i = 0; i < CopyChoice::kFirstGap - 1; ++i)
+    ASSERT_FALSE(choice.next(2).is_rated()) << i;
+}
+
+TEST(CopyChoiceTest, OneWayIsNeverRated) {
+  CountedChoice choice;
   for (std::uint32_t call = 0; call < 2 * CopyChoice::kLastGap; ++call)
     ASSERT_FALSE(choice.next(1).is_rated());
 }
