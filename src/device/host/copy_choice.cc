@@ -69,8 +69,8 @@ void CopyChoice::look(std::uint32_t cost) {
   const bool is_slow =
       best_cost() != 0 && cost > best_cost() + std::uint64_t{best_cost()} / kBehind;
   slow_looks_ = is_slow ? slow_looks_ + 1 : 0;
-  if (slow_looks_ < most_slow_looks_) return;
-  most_slow_looks_ = std::min(2 * most_slow_looks_, kMostSlowLooks);
+  if (slow_looks_ < slow_looks_needed_) return;
+  slow_looks_needed_ = std::min(2 * slow_looks_needed_, kMostSlowLooks);
   slow_looks_ = turn_ = shortest_ = whole_ = 0;
   trials_ = {};
   repeats_ = kRepeats;
@@ -128,7 +128,7 @@ void CopyChoice::end_trial(unsigned ways) {
     --repeats_;
     return;
   }
-  if (whole_ == kTrials) most_slow_looks_ = std::max(most_slow_looks_ / 2, kFewestSlowLooks);
+  if (whole_ == kTrials) slow_looks_needed_ = std::max(slow_looks_needed_ / 2, kFewestSlowLooks);
   if (whole_ < kTrials && ++whole_ < kTrials) return;
   left_.store(gap_, std::memory_order_relaxed);
   gap_ = std::min(2 * gap_, kLastGap);

@@ -99,7 +99,7 @@ class CopyChoice {
   unsigned repeats_ = kRepeats;  // left
   unsigned whole_ = 0;           // trials of all ways, until kTrials
   unsigned slow_looks_ = 0;      // in a row
-  unsigned most_slow_looks_ = kFewestSlowLooks;
+  unsigned slow_looks_needed_ = kFewestSlowLooks;
   std::array<std::array<std::uint32_t, kTries>, kMostWays> costs_{};
   // The costs in the last trials, the newest first; 0: none.
   std::array<std::array<std::uint32_t, kTrials>, kMostWays> trials_{};

@@ -247,7 +247,7 @@ TEST(CopyChoiceTest, TurnsByCountDoNotDependOnCosts) {
 }
 
 TEST(CopyChoiceTest, OneWayIsNeverRated) {
-  CountedChoice choice;
+  CopyChoice choice;
   for (std::uint32_t call = 0; call < 2 * CopyChoice::kLastGap; ++call)
     ASSERT_FALSE(choice.next(1).is_rated());
 }
