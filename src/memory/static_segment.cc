@@ -106,6 +106,7 @@ struct Moved {
   void* snapshot = nullptr;  // between the two halves of a fork
 };
 constinit Moved moved;
+constinit bool has_file_pages = true;
 
 Status failed(const char* step, int error) {
   return {Code::kOutOfMemory,
@@ -121,17 +122,26 @@ __attribute__((no_sanitize("address", "thread"))) bool is_zero(const std::byte* 
   return any == 0;
 }
 
-// Calls `replace`, which writes only to this thread's stack and errno, while writers wait to all
-// but the first `free` bytes. Not under TSan, which writes to its own data there at each call.
+__attribute__((no_sanitize("address", "thread"))) void copy_page(std::byte* to,
+                                                                 const std::byte* from) {
+  // memcpy() of a sanitizer would check the gaps.
+  auto* const into = reinterpret_cast<volatile std::uint64_t*>(to);
+  const auto* const words = reinterpret_cast<const std::uint64_t*>(from);
+  for (std::size_t i = 0; i < page_size() / sizeof(std::uint64_t); ++i) into[i] = words[i];
+}
+
+// Calls `replace`, which writes only to this thread's stack and errno, while writers wait. Not
+// under TSan, which writes to its own data there at each call.
 template <typename Replace>
-int while_writers_wait(const StaticSegment& data, std::size_t free, Replace replace) {
+int while_writers_wait(StaticSegment data, Replace replace) {
   std::optional<WriteHold> hold;
   if (!__libc_single_threaded && &__tsan_init == nullptr)
     if (Result<WriteHold> made = WriteHold::make(); made.is_ok()) hold = std::move(*made);
   const SignalsBlocked quiet;
-  const bool is_held = hold && hold->hold(data.base + free, data.bytes - free) == 0;
+  std::byte* const base = data.base + data.file_bytes;
+  const bool is_held = hold && hold->hold(base, data.bytes - data.file_bytes) == 0;
   const int error = replace();
-  if (is_held) hold->let_go(data.base + free, data.bytes - free);
+  if (is_held) hold->let_go(base, data.bytes - data.file_bytes);
   return error;
 }
 
@@ -226,8 +236,25 @@ StaticSegment find_static_segment() {
   const std::uintptr_t end = align_up(program.at + data->p_vaddr + data->p_memsz, page);
   if (end <= first) return {};
   const std::uintptr_t of_file = align_up(program.at + data->p_vaddr + data->p_filesz, page);
-  return {reinterpret_cast<std::byte*>(first), end - first, of_file - first,
+  return {reinterpret_cast<std::byte*>(first), end - first, has_file_pages ? of_file - first : 0,
           identity_of(program, *data)};
+}
+
+void replace_file_pages(StaticSegment& data) {
+  const std::size_t bytes = data.file_bytes;
+  if (bytes == 0 || &__tsan_init != nullptr) return;
+  void* const made =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (made == MAP_FAILED) return;
+  auto* const spare = static_cast<std::byte*>(made);
+  const SignalsBlocked quiet;
+  for (std::size_t at = 0; at < bytes; at += page_size()) copy_page(spare + at, data.base + at);
+  if (move_over(data.base, bytes, spare) != 0) {
+    munmap(spare, bytes);
+    return;
+  }
+  has_file_pages = false;
+  data.file_bytes = 0;
 }
 
 Status move_static_segment(const StaticSegment& data, const Pages& pages, std::size_t offset) {
@@ -240,7 +267,7 @@ Status move_static_segment(const StaticSegment& data, const Pages& pages, std::s
                 static_cast<off_t>(data.bytes)) != 0)
     return failed("copying", errno);
   const char* step = "copying";
-  const int error = while_writers_wait(data, data.file_bytes, [&] {
+  const int error = while_writers_wait(data, [&] {
     if (const int copied = copy_out(data, descriptor, offset); copied != 0) return copied;
     step = "mapping";
     return map_over(data.base, data.bytes, descriptor, offset);
@@ -253,12 +280,14 @@ Status move_static_segment(const StaticSegment& data, const Pages& pages, std::s
   static_cast<void>(has_handlers);
   if (moved.descriptor >= 0) close(moved.descriptor);
   moved = Moved{data, kept.release(), offset, nullptr};
+  moved.data.file_bytes = 0;
+  has_file_pages = false;
   return Status::ok();
 }
 
 void take_back_static_segment() {
   if (moved.descriptor < 0 || !has_place_for_snapshot()) return;
-  const int error = while_writers_wait(moved.data, 0, [] {
+  const int error = while_writers_wait(moved.data, [] {
     const int filled = fill_snapshot();
     return filled != 0 ? filled : put_snapshot_in_place();
   });

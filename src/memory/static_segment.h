@@ -17,7 +17,7 @@ namespace memspan::inline memory {
 struct StaticSegment {
   std::byte* base = nullptr;
   std::size_t bytes = 0;       // whole pages
-  std::size_t file_bytes = 0;  // those at the beginning that are mapped from the program's file
+  std::size_t file_bytes = 0;  // those at the beginning that are pages of the program's file
   std::uint64_t identity = 0;  // equal in processes that run the same program; never 0 if not empty
 
   bool is_empty() const { return bytes == 0; }
@@ -27,11 +27,16 @@ struct StaticSegment {
 // library later (an interpreter) or has no writable data. Thread-safe.
 StaticSegment find_static_segment();
 
+// Puts anonymous pages with the same bytes in the place of the program's file's, since the kernel
+// can make writers wait only there. Call it before main: a write of another thread may be lost.
+// Without memory for it, and under TSan, the pages stay.
+void replace_file_pages(StaticSegment& data);
+
 // Moves the data to bytes [offset, offset + data.bytes) of `pages`. Other threads that write to it
 // wait until then. A write may be lost if the system cannot make them wait (device/in_place.h), and
-// in pages of the program's file: those of variables that do not begin as zero. Does nothing if the
-// data is already in these pages. A child of fork() then gets its own copy, as of all other
-// memory. One thread at a time. After a failure the data is where it was.
+// in pages of the program's file. Does nothing if the data is already in these pages. A child of
+// fork() then gets its own copy, as of all other memory. One thread at a time. After a failure the
+// data is where it was.
 Status move_static_segment(const StaticSegment& data, const Pages& pages, std::size_t offset);
 
 // Gives the data private memory again, so that the pages can be released. Does nothing if the data

@@ -165,7 +165,9 @@ std::size_t static_segment_offset(const NodeSegment& segment, int index) {
 void share_static_segment_at_start() {
   auto launch = Launch::from_environment();
   // A failure here occurs again in share_static_segment(), which logs it.
-  if (launch.is_ok() && *launch) static_cast<void>(share_with_launch(**launch).is_ok());
+  if (launch.is_ok() && *launch && share_with_launch(**launch).is_ok()) return;
+  StaticSegment data = find_static_segment();
+  replace_file_pages(data);
 }
 
 StaticSegment share_static_segment(const NodeSegment& segment, const Pages& heap, int rank,

@@ -36,8 +36,9 @@ Result<std::size_t> agree_on_heap_size(const NodeSegment& segment, HeapSize want
 // them in the node segment.
 //
 // In a process that a launcher started: moves the data to this rank's place and records that on the
-// segment. Call it before main, while nothing uses the variables. Errors in the launch are left for
-// join_launched() to return.
+// segment. In others: prepares the data, so that no write is lost when it moves later. Call it
+// before main, while nothing uses the variables. Errors in the launch are left for join_launched()
+// to return.
 void share_static_segment_at_start();
 
 // Does that in a process that has claimed `rank` and has this index in its node. Moves nothing if

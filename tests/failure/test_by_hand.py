@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs without a launcher: they meet, or say who did not come."""
 
+import os
 import unittest
 
 import jobs
+from needs import needs
 
 
 class ByHandTest(unittest.TestCase):
@@ -11,6 +13,14 @@ class ByHandTest(unittest.TestCase):
         outputs = [jobs.finish(process) for process in jobs.by_hand(4, "hello")]
         for rank, (code, out, errors) in enumerate(outputs):
             self.assertEqual((code, out), (0, f"hello {rank} of 4\n"), errors)
+
+    @needs("userfaultfd")
+    @unittest.skipIf("thread" in os.environ["MEMSPAN_SANITIZE"], "does not apply: TSan has its own data among the variables")
+    def test_a_thread_may_write_to_static_variables_meanwhile(self):
+        writer = os.path.join(os.environ["MEMSPAN_BUILD"], "tests", "failure_writer")
+        for process in jobs.by_hand_at(jobs.free_port(), 2, [writer]):
+            code, _, errors = jobs.finish(process)
+            self.assertEqual((code, errors), (0, ""))
 
     def test_a_process_alone_is_a_job_of_one(self):
         code, out, errors = jobs.finish(jobs.start([jobs.VICTIM, "hello"]))
