@@ -174,7 +174,7 @@ class Table:
 
     def wide_lines(self):
         """A line an operation; the picture has every size."""
-        lines = [["operation", "median ratio", "least", "greatest", "targets met"]]
+        lines = [["operation", "median ratio of time", "best", "worst", "targets met"]]
         for name in self.wide:
             for side, rows in self.of(name).items():
                 rows = [row for row in rows if row.ratio is not None]
@@ -308,7 +308,7 @@ def misses(_, records, __):
     """A table a machine, of which a line is an operation, with all that misses of it."""
     parts = []
     for side, tables in itertools.groupby(all_tables(records), lambda entry: entry[0]):
-        lines = [["operation", "compared with", "measured", "target ≤"]]
+        lines = [["operation", "compared with", "ratio of time, or time", "target ≤"]]
         for _, _, one in tables:
             lines += lines_of_misses(one)
         parts.append(f"{side}:\n\n{markdown(lines)}")
@@ -321,15 +321,16 @@ def lines_of_misses(one):
         if row.verdict() in ("missed", "level"):
             found.setdefault(row.name, []).append(row)
     for name, rows in found.items():
-        rivals = ", ".join(dict.fromkeys(row.against or one["rival"] or "-" for row in rows))
+        rival = "-" if one["rival"] is None or "next to" in name else one["rival"]
+        rivals = ", ".join(dict.fromkeys(row.against or rival for row in rows))
         yield [name, rivals, "; ".join(map(measured_text, rows)), ", ".join(dict.fromkeys(map(target_text, rows)))]
 
 
 def measured_text(row):
     """In italics, where the run could not say."""
     value = ratio_text(row.ratio) if row.of == "ratio" else value_text(row.ours, row.unit)
-    if row.of == "ratio" and value == target_text(row):
-        value = f"{row.ratio:.3f}"
+    if value == target_text(row):
+        value = f"{row.ratio:.3f}" if row.of == "ratio" else f"{row.ours:.4g}"
     value = f"*{value}*" if row.verdict() == "level" else value
     where = ", ".join(filter(None, [row.size, processes_text(row.processes)]))
     return f"{where}: {value}" if where else value

@@ -70,7 +70,7 @@ def main():
     if options.record:
         command = f"python3 benchmarks/hosts/native.py --build build --rounds {options.rounds}" + " --quick" * options.quick
         versions = {"memspan": (record.ROOT / "VERSION").read_text().strip()}
-        record.add(options.record, "one-sided", record.table("the fastest by messages, for UCX's one-sided access", command, "fastest by messages", versions, rows, busy=busy))
+        record.add(options.record, "one-sided", record.table("messages, for UCX's one-sided access", command, "fastest by messages", versions, rows, busy=busy))
 
 
 def compared(name, size, unit, sides, rounds):

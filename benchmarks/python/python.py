@@ -119,7 +119,7 @@ def table(figures, rounds):
     found = [
         ("put of 8 bytes", "us", figures["put"] * 1e-3, 0.15),
         ("put of 1 MiB of a numpy array, over numpy's copy", "", figures["large"], 1.05),
-        (f"batch of {PIECES:,} pieces as lists, over arrays", "us", figures["lists"] * 1e3, 30e3),
+        (f"batch of {PIECES:,} pieces given as lists: more than as arrays", "us", figures["lists"] * 1e3, 30e3),
         ("batch of one piece as arrays", "us", figures["arrays"] * 1e3, 8e3),
         ("import memspan", "us", figures["import"] * 1e3, 60e3),
     ]
