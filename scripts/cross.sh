@@ -23,6 +23,7 @@ others='unit/store;unit/tools;network/world;network/store'
 impossible=(
   'unit.transport.vector_copy      the emulator has no process_vm_readv'
   'unit.memory.adopted_memory      the emulator has no userfaultfd'
+  'unit.memory.static_segment      the emulator has no userfaultfd'
   'network.store.memory            bounds its address space, of which the emulator is a part'
 )
 

@@ -8,6 +8,7 @@
 
 #include "capi/failures.h"
 #include "capi/kernel/device_job.h"
+#include "capi/second_copy.h"
 #include "core/cpu.h"
 #include "core/environment.h"
 #include "core/log.h"
@@ -175,9 +176,9 @@ void forget_in_child() MEMSPAN_ATTRIBUTE_(no_thread_safety_analysis) {
   process_state.is_forked = true;
 }
 
-// Before main and before the program's own constructors.
+// Before main and before the program's own constructors. The variables belong to the first copy.
 [[gnu::constructor]] void share_variables() {
-  share_static_segment_at_start();
+  if (!report_second_copy()) share_static_segment_at_start();
 }
 
 void add_process_handlers() MEMSPAN_REQUIRES(lifecycle.mutex) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports a second copy of this library in one process, such as the wheel's beside an installed
-// one. Each copy would have a job, pools and an address plan of its own. Runs when a copy is
-// loaded.
+// one. Each copy would have a job, pools and an address plan of its own.
+#include "capi/second_copy.h"
+
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <link.h>
@@ -36,18 +37,23 @@ bool is_other_copy(const std::string& path, const void* own_begin) {
   return begin != nullptr && begin != own_begin;
 }
 
-[[gnu::constructor]] void report_second_copy() {
+}  // namespace
+
+bool report_second_copy() {
+  bool is_second = false;
   std::vector<std::string> paths;
   ::dl_iterate_phdr(collect, &paths);
   Dl_info own{};
   ::dladdr(reinterpret_cast<const void*>(&collect), &own);
   for (const std::string& path : paths)
-    if (is_other_copy(path, own.dli_fbase))
+    if (is_other_copy(path, own.dli_fbase)) {
+      is_second = true;
       log_line(LogLevel::kWarn,
                fmt::format("this process loads memspan twice, from {} and {}: the two copies share "
                            "no job, pool or handle. Load only one of them",
                            path, own.dli_fname));
+    }
+  return is_second;
 }
 
-}  // namespace
 }  // namespace memspan::capi

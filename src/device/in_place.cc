@@ -75,6 +75,18 @@ int control(const Fd& faults, unsigned long request, void* argument) {
   return static_cast<int>(syscall(SYS_ioctl, faults.get(), request, argument));
 }
 
+// The halves one by one if it is more than one mapping, which kernels before 6.3 refuse. Returns 0
+// or an error number.
+int protect(const Fd& faults, uffdio_range range) {
+  uffdio_writeprotect protected_range{.range = range, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
+  if (control(faults, UFFDIO_WRITEPROTECT, &protected_range) == 0) return 0;
+  if (errno != ENOENT || range.len <= page_size()) return errno;
+  const std::uint64_t half = range.len / 2 / page_size() * page_size();
+  const int error = protect(faults, {.start = range.start, .len = half});
+  return error != 0 ? error
+                    : protect(faults, {.start = range.start + half, .len = range.len - half});
+}
+
 // Best effort, so that later accesses do not wait for pages one by one.
 void populate_in_place(std::byte* place, std::size_t bytes) {
   constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14
@@ -118,10 +130,8 @@ int WriteHold::hold(std::byte* base, std::size_t bytes) const {
   uffdio_register registered{
       .range = range_of(base, bytes), .mode = UFFDIO_REGISTER_MODE_WP, .ioctls = 0};
   if (control(faults_, UFFDIO_REGISTER, &registered) != 0) return errno;
-  uffdio_writeprotect protect{.range = registered.range, .mode = UFFDIO_WRITEPROTECT_MODE_WP};
-  if (control(faults_, UFFDIO_WRITEPROTECT, &protect) == 0) return 0;
-  const int error = errno;
-  let_go(base, bytes);
+  const int error = protect(faults_, registered.range);
+  if (error != 0) let_go(base, bytes);
   return error;
 }
 

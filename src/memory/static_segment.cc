@@ -127,7 +127,8 @@ __attribute__((no_sanitize("address", "thread"))) void copy_page(std::byte* to,
   // memcpy() of a sanitizer would check the gaps.
   auto* const into = reinterpret_cast<volatile std::uint64_t*>(to);
   const auto* const words = reinterpret_cast<const std::uint64_t*>(from);
-  for (std::size_t i = 0; i < page_size() / sizeof(std::uint64_t); ++i) into[i] = words[i];
+  const std::size_t count = page_size() / sizeof(std::uint64_t);
+  for (std::size_t i = 0; i < count; ++i) into[i] = words[i];
 }
 
 // Calls `replace`, which writes only to this thread's stack and errno, while writers wait. Not
@@ -215,6 +216,14 @@ void keep_child_apart() {
   _exit(1);
 }
 
+void handle_forks() {
+  static const bool has_handlers = [] {
+    pthread_atfork(take_snapshot, drop_snapshot, keep_child_apart);
+    return true;
+  }();
+  static_cast<void>(has_handlers);
+}
+
 bool is_there(const Pages& pages, std::size_t offset) {
   struct stat ours {};
   struct stat wanted {};
@@ -235,20 +244,25 @@ StaticSegment find_static_segment() {
     first = (program.at + relro->p_vaddr + relro->p_memsz) / page * page;
   const std::uintptr_t end = align_up(program.at + data->p_vaddr + data->p_memsz, page);
   if (end <= first) return {};
-  const std::uintptr_t of_file = align_up(program.at + data->p_vaddr + data->p_filesz, page);
+  const std::uintptr_t of_file =
+      std::max(first, align_up(program.at + data->p_vaddr + data->p_filesz, page));
   return {reinterpret_cast<std::byte*>(first), end - first, has_file_pages ? of_file - first : 0,
           identity_of(program, *data)};
 }
 
-void replace_file_pages(StaticSegment& data) {
+void prepare_static_segment(StaticSegment& data) {
+  if (data.is_empty()) return;
+  handle_forks();
   const std::size_t bytes = data.file_bytes;
-  if (bytes == 0 || &__tsan_init != nullptr) return;
+  if (bytes == 0 || &__tsan_init != nullptr || !WriteHold::make().is_ok()) return;
   void* const made =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (made == MAP_FAILED) return;
   auto* const spare = static_cast<std::byte*>(made);
   const SignalsBlocked quiet;
-  for (std::size_t at = 0; at < bytes; at += page_size()) copy_page(spare + at, data.base + at);
+  const std::size_t page = page_size();
+  for (std::size_t at = 0; at < bytes; at += page)
+    if (!is_zero(data.base + at, page)) copy_page(spare + at, data.base + at);
   if (move_over(data.base, bytes, spare) != 0) {
     munmap(spare, bytes);
     return;
@@ -273,11 +287,7 @@ Status move_static_segment(const StaticSegment& data, const Pages& pages, std::s
     return map_over(data.base, data.bytes, descriptor, offset);
   });
   if (error != 0) return failed(step, error);
-  static const bool has_handlers = [] {
-    pthread_atfork(take_snapshot, drop_snapshot, keep_child_apart);
-    return true;
-  }();
-  static_cast<void>(has_handlers);
+  handle_forks();
   if (moved.descriptor >= 0) close(moved.descriptor);
   moved = Moved{data, kept.release(), offset, nullptr};
   moved.data.file_bytes = 0;

@@ -27,10 +27,11 @@ struct StaticSegment {
 // library later (an interpreter) or has no writable data. Thread-safe.
 StaticSegment find_static_segment();
 
-// Puts anonymous pages with the same bytes in the place of the program's file's, since the kernel
-// can make writers wait only there. Call it before main: a write of another thread may be lost.
-// Without memory for it, and under TSan, the pages stay.
-void replace_file_pages(StaticSegment& data);
+// Before the data can move: puts anonymous pages with the same bytes in the place of the program's
+// file's, since the kernel can make writers wait only there, and registers handlers of fork()
+// before the program's own. Call it before main: a write of another thread may be lost. The pages
+// stay if there is no memory, under TSan, or if writers cannot be held off.
+void prepare_static_segment(StaticSegment& data);
 
 // Moves the data to bytes [offset, offset + data.bytes) of `pages`. Other threads that write to it
 // wait until then. A write may be lost if the system cannot make them wait (device/in_place.h), and

@@ -167,7 +167,7 @@ void share_static_segment_at_start() {
   // A failure here occurs again in share_static_segment(), which logs it.
   if (launch.is_ok() && *launch && share_with_launch(**launch).is_ok()) return;
   StaticSegment data = find_static_segment();
-  replace_file_pages(data);
+  prepare_static_segment(data);
 }
 
 StaticSegment share_static_segment(const NodeSegment& segment, const Pages& heap, int rank,

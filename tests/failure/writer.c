@@ -5,18 +5,18 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-enum { kRounds = 20 };
+enum { kRounds = 20, kLast = (1 << 16) - 1 };
 
 static volatile unsigned long of_file =
     1; /* does not begin as zero, so it is in the program's file */
-static volatile unsigned long zeroed;
+static volatile unsigned long zeroed[1 << 16];
 static atomic_int is_over;
 
 static void* write_on(void* written) {
   unsigned long count = 0;
   for (; !atomic_load_explicit(&is_over, memory_order_relaxed); ++count) {
     of_file = of_file + 1;
-    zeroed = zeroed + 1;
+    zeroed[kLast] = zeroed[kLast] + 1;
   }
   *(unsigned long*)written = count;
   return NULL;
@@ -32,7 +32,7 @@ int main(void) {
   }
   atomic_store(&is_over, 1);
   if (pthread_join(writer, NULL) != 0) return 1;
-  if (zeroed == written && of_file == written + 1) return 0;
-  fprintf(stderr, "%lu writes, counted %lu and %lu\n", written, zeroed, of_file - 1);
+  if (zeroed[kLast] == written && of_file == written + 1) return 0;
+  fprintf(stderr, "%lu writes, counted %lu and %lu\n", written, zeroed[kLast], of_file - 1);
   return 1;
 }

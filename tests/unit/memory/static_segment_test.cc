@@ -60,13 +60,14 @@ TEST(StaticSegmentTest, NoWriteOfAnotherThreadIsLostWhileTheVariablesMove) {
 }
 
 TEST(StaticSegmentTest, PagesOfTheFileKeepTheirBytes) {
+  MEMSPAN_NEEDS("userfaultfd");
   if (&__tsan_init != nullptr) GTEST_SKIP() << "does not apply: TSan keeps the pages";
   auto* const begin = const_cast<std::uint64_t*>(of_file);
   of_file[5] = 1;
   of_file[kWritten] = 2;
   StaticSegment data{reinterpret_cast<std::byte*>(begin), kBytes, kBytes, 1};
   EXPECT_TRUE(is_of_file(begin));
-  replace_file_pages(data);
+  prepare_static_segment(data);
   EXPECT_EQ(data.file_bytes, 0u);
   EXPECT_FALSE(is_of_file(begin));
   const std::map<std::size_t, std::uint64_t> expected = {
