@@ -34,6 +34,7 @@ dev=(
   clang clang-tidy clang-format libclang-rt-14-dev
   ccache # compiles what did not change once for all builds and checkouts
   valgrind # counts instructions
+  lld mold # lay programs out in another way
   openmpi-bin libopenmpi-dev # the benchmarks' rival, and a launcher
   mpich                      # another one; mpirun and mpicc stay Open MPI's
   libpmix-dev                # starting under launchers with PMIx, which is built where this is

@@ -38,11 +38,19 @@ struct MainProgram {
       if (headers[i].p_type == type) return &headers[i];
     return nullptr;
   }
-  // The one segment that is written to; null when there are several or none.
+  // The end of what the dynamic linker protects, a page's begin; 0 if that is nothing.
+  std::uintptr_t protected_end() const {
+    const ElfW(Phdr)* relro = find(PT_GNU_RELRO);
+    return relro == nullptr ? 0
+                            : (at + relro->p_vaddr + relro->p_memsz) / page_size() * page_size();
+  }
+  // The one segment that is written to; null when there are several or none. LLVM's linker and mold
+  // give what is protected a segment of its own.
   const ElfW(Phdr) * writable() const {
     const ElfW(Phdr)* found = nullptr;
     for (int i = 0; i < count; ++i) {
       if (headers[i].p_type != PT_LOAD || (headers[i].p_flags & PF_W) == 0) continue;
+      if (at + headers[i].p_vaddr + headers[i].p_memsz <= protected_end()) continue;
       if (found != nullptr || (headers[i].p_flags & PF_X) != 0) return nullptr;
       found = &headers[i];
     }
@@ -239,9 +247,8 @@ StaticSegment find_static_segment() {
   const ElfW(Phdr)* data = program.writable();
   if (data == nullptr || !needs_us(program)) return {};
   const std::uintptr_t page = page_size();
-  std::uintptr_t first = (program.at + data->p_vaddr) / page * page;
-  if (const ElfW(Phdr)* relro = program.find(PT_GNU_RELRO))
-    first = (program.at + relro->p_vaddr + relro->p_memsz) / page * page;
+  const std::uintptr_t first =
+      std::max((program.at + data->p_vaddr) / page * page, program.protected_end());
   const std::uintptr_t end = align_up(program.at + data->p_vaddr + data->p_memsz, page);
   if (end <= first) return {};
   const std::uintptr_t of_file =
