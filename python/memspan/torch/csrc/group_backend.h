@@ -78,6 +78,7 @@ class GroupBackend : public SharingBackend {
   }
 
  protected:
+  Milliseconds limit() const { return options_->timeout; }
   memspan_group_t group() const {
     TORCH_CHECK_WITH(DistBackendError, !channel_->is_closed(), kShutDown);
     return channel_->group;

@@ -39,7 +39,7 @@ class MemspanBackend final : public GroupBackend {
   }
   void monitoredBarrier(const c10d::BarrierOptions& options, bool waits_for_all) override {
     const Milliseconds limit =
-        options.timeout == c10d::kUnsetTimeout ? getBackendOptions()->timeout : options.timeout;
+        options.timeout == c10d::kUnsetTimeout ? this->limit() : options.timeout;
     MonitoredBarrier(group(), monitored_barriers_++, limit).run(waits_for_all);
   }
 
