@@ -300,13 +300,32 @@ std::vector<std::byte> combined(const ReductionKernel& kernel, const Arrays& val
   return into;
 }
 
+template <typename Real>
+void make_nans_alike(std::vector<std::byte>& values) {
+  for (std::size_t at = 0; at < values.size(); at += sizeof(Real)) {
+    Real value = 0;
+    std::memcpy(&value, values.data() + at, sizeof value);
+    if (!std::isnan(value)) continue;
+    value = std::numeric_limits<Real>::quiet_NaN();
+    std::memcpy(values.data() + at, &value, sizeof value);
+  }
+}
+
+// In a product of complex numbers NaNs of both parts meet, and which one goes on is not said.
+std::vector<std::byte> comparable(const ReductionKernel& kernel, std::vector<std::byte> values) {
+  if (kernel.op != Operator::kProduct) return values;
+  if (kernel.type == ElementType::kComplex64) make_nans_alike<float>(values);
+  if (kernel.type == ElementType::kComplex128) make_nans_alike<double>(values);
+  return values;
+}
+
 void compare_sets(const ReductionKernel& baseline, int members, std::size_t count, int seed) {
   const Arrays values = values_of(baseline, members, count, seed);
-  const std::vector<std::byte> expected = combined(baseline, values, count, 0);
+  const auto expected = comparable(baseline, combined(baseline, values, count, 0));
   for (const Instructions set : instruction_sets()) {
     const ReductionKernel& kernel = reduction_kernel(baseline.type, baseline.op, set);
     for (int place = 0; place < 3; ++place)
-      ASSERT_EQ(combined(kernel, values, count, place), expected)
+      ASSERT_EQ(comparable(kernel, combined(kernel, values, count, place)), expected)
           << "operation " << static_cast<int>(kernel.op) << ", set " << static_cast<int>(set)
           << ", place " << place << ", members " << members << ", count " << count << ", seed "
           << seed;
