@@ -24,6 +24,12 @@ static void note(const char* call, int pe, const char* message) {
     fprintf(stderr, "%s names no PE: %s\n", call, message);
 }
 
+static int count_lost(void) {
+  int count = 0;
+  for (int pe = 0; pe < kMostPes; ++pe) count += is_lost[pe];
+  return count;
+}
+
 static double now(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
@@ -79,7 +85,11 @@ int main(int argc, char** argv) {
     usleep(1000);
   }
   shmem_team_t living = SHMEM_TEAM_INVALID;
-  const int shrunk = shmemx_team_shrink(SHMEM_TEAM_WORLD, &living);
+  int shrunk = 1;
+  for (int known = -1; shrunk != 0 && known < count_lost();) { /* again after a death meanwhile */
+    known = count_lost();
+    shrunk = shmemx_team_shrink(SHMEM_TEAM_WORLD, &living);
+  }
   if (shrunk == 0) shmem_team_sync(living);
   printf("survived %d lost", me);
   for (int pe = 0; pe < pes; ++pe)
