@@ -16,6 +16,9 @@ torch = pytest.importorskip("torch", reason="needs=torch")
 
 import torch.distributed as dist  # noqa: E402
 from memspan.torch import native, process_group  # noqa: E402
+from torch.distributed._functional_collectives import (  # noqa: E402
+    allow_inflight_collective_as_graph_input_ctx,
+)
 
 FLOAT8 = [torch.float8_e4m3fn, torch.float8_e5m2]
 
@@ -245,6 +248,34 @@ def sequence_numbers(rank, ranks):
     assert backend._get_sequence_number_for_group() == first + 3
 
 
+def works_of_synchronous_collectives(rank, ranks):
+    """The caller's thread has done it: no work. Behind a queued one: a work."""
+    store = dist.distributed_c10d._get_default_store()
+    group, first, second = dist.new_group(), torch.ones(3), torch.ones(3)
+    options = dist.AllreduceOptions()
+    options.asyncOp = False
+    assert group.allreduce([first], options) is None and first.tolist() == [ranks] * 3
+    work = group.allreduce([first])
+    work.wait()
+    assert work.result()[0].data_ptr() == first.data_ptr() and first.tolist() == [ranks**2] * 3
+    if rank != 0:
+        store.wait(["queued a work"])
+    work = dist.all_reduce(first, group=group, async_op=True)
+    behind = group.allreduce([second], options)
+    if rank == 0:
+        assert behind is not None
+        store.set("queued a work", "")
+    if behind is not None:
+        behind.wait()
+    work.wait()
+    assert second.tolist() == [ranks] * 3
+    with allow_inflight_collective_as_graph_input_ctx():  # c10d keeps the work until wait_tensor()
+        dist.all_reduce(second, group=group)
+        torch.ops._c10d_functional.wait_tensor(second)
+    assert second.tolist() == [ranks**2] * 3
+    dist.destroy_process_group(group)
+
+
 def profiler_titles(rank, ranks):
     one, all_of = torch.ones(2, 3), [torch.ones(2, 3) for _ in range(ranks)]
     flat = torch.ones(2 * ranks, 3)
@@ -294,6 +325,7 @@ CHECKS = [
     changed_timeouts,
     monitored_barriers,
     sequence_numbers,
+    works_of_synchronous_collectives,
     profiler_titles,
 ]
 

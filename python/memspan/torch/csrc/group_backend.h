@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <utility>
 
@@ -74,7 +75,9 @@ class GroupBackend : public SharingBackend {
     return true;
   }
   void run_in_order(std::function<void()> task) override {
-    collective(OpType::UNKNOWN, false, {}, {}, std::move(task), Arrives::kNever)->wait(kNoTimeout);
+    const WorkPtr work =
+        collective(OpType::UNKNOWN, false, {}, {}, std::move(task), Arrives::kNever);
+    if (work) work->wait(kNoTimeout);
   }
 
  protected:
@@ -88,9 +91,12 @@ class GroupBackend : public SharingBackend {
   // asynchronously, so that no caller asks.
   enum class Arrives { kAlways, kNever };
 
+  // Mostly null if the collective is synchronous and this thread has done it: torch.distributed
+  // then waits for nothing, and no object of Python is made. One work for all would still cost half
+  // of what a work for each does.
   template <typename Task>
-  WorkPtr collective(OpType type, bool is_async, const Tensors& inputs, Tensors outputs, Task task,
-                     Arrives arrives = Arrives::kAlways) {
+  WorkPtr collective(OpType type, bool is_async, const Tensors& inputs, const Tensors& outputs,
+                     Task task, Arrives arrives = Arrives::kAlways) {
     ++sequence_;
     const Interruptible interruptible;
     const memspan_group_t group = this->group();
@@ -100,11 +106,11 @@ class GroupBackend : public SharingBackend {
       if (arrives == Arrives::kAlways) check(memspan_group_arrive(group));
     };
     if (turn) arrive();
-    if (turn && !is_async && title == nullptr) {
+    if (turn && !is_async && title == nullptr && !needs_work(type)) {
       task();
-      return c10::make_intrusive<DoneCollective>(rank_, type, std::move(outputs));
+      return nullptr;
     }
-    auto work = c10::make_intrusive<Collective>(rank_, type, std::move(outputs), title, inputs);
+    auto work = c10::make_intrusive<Collective>(rank_, type, outputs, title, inputs);
     if (turn && (!is_async || memspan_group_wait_for_arrivals(group, kPatienceUs) == SMEM_OK)) {
       work->run(task);
       turn.give_up();
@@ -134,6 +140,20 @@ class GroupBackend : public SharingBackend {
   // A collective is work for the processor: once all members are there it is quicker to do it at
   // once than beside the computation. A caller waits for the others no longer than this.
   static constexpr uint32_t kPatienceUs = 5000;
+
+  // Whether PyTorch would crash without a work. Between torch.compile's regions it can keep each
+  // collective's work for a later wait. PyTorch 2.13 knows three collectives by two names each:
+  // from a group that is a class of Python, and has only the old one, it takes the work unseen.
+  static bool needs_work(OpType type) {
+    switch (type) {
+      case OpType::COALESCED:  // allgather_into_tensor_coalesced
+      case OpType::REDUCE_SCATTER_TENSOR_COALESCED:
+      case OpType::ALLTOALL_BASE:
+        return true;
+      default:
+        return c10d::allow_inflight_collective_as_graph_input();
+    }
+  }
 
   static std::shared_ptr<const GroupHandle> join(const c10::intrusive_ptr<c10d::Store>& store,
                                                  int rank, int size, Milliseconds limit) {

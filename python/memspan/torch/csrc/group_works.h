@@ -169,27 +169,6 @@ class Collective final : public Work {
   FuturePtr future_;
 };
 
-// One that was done before it was asked for; throws nothing.
-class DoneCollective final : public Work {
- public:
-  DoneCollective(int rank, OpType type, Tensors outputs)
-      : Work(rank, type), outputs_(std::move(outputs)) {
-    completed_ = true;
-  }
-  bool isCompleted() override { return true; }
-  bool isSuccess() const override { return true; }
-  bool wait(Milliseconds) override { return true; }
-  std::vector<Tensor> result() override { return outputs_; }
-  FuturePtr getFuture() override {
-    auto future = future_of_tensors();
-    future->markCompleted(c10::IValue(outputs_));
-    return future;
-  }
-
- private:
-  Tensors outputs_;
-};
-
 // ---- messages
 
 // A group and its messages, which their works keep.
