@@ -112,7 +112,7 @@ class GroupBackend : public SharingBackend {
     }
     auto work = c10::make_intrusive<Collective>(rank_, type, outputs, title, inputs);
     if (turn && (!is_async || memspan_group_wait_for_arrivals(group, kPatienceUs) == SMEM_OK)) {
-      work->run(task);
+      work->run(std::ref(task));
       turn.give_up();
       work->end();  // no caller has it or its future yet
       return work;

@@ -9,6 +9,7 @@
 #include <memspan/memspan.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -197,10 +198,7 @@ class Channel {
     std::lock_guard lock(mutex_);
     return handle_;
   }
-  bool is_closed() {
-    std::lock_guard lock(mutex_);
-    return is_closed_;
-  }
+  bool is_closed() const { return is_closed_.load(std::memory_order_acquire); }
 
   // A wait makes all messages of the group progress.
   int32_t wait(memspan_group_request_t request, uint32_t timeout_ms) {
@@ -243,7 +241,7 @@ class Channel {
       changed_.wait(lock, [&] { return is_closed_ || has_to(); });
       if (is_closed_) return;
       // Most are waited for at once.
-      changed_.wait_for(lock, kPatience, [&] { return is_closed_; });
+      changed_.wait_for(lock, kPatience, [&] { return is_closed(); });
       if (is_closed_ || !has_to()) continue;
       const memspan_group_request_t request = watched_.front();
       lock.unlock();
@@ -259,7 +257,7 @@ class Channel {
   std::condition_variable changed_;
   std::list<memspan_group_request_t> watched_;
   int waiters_ = 0;
-  bool is_closed_ = false;
+  std::atomic<bool> is_closed_ = false;  // written under the mutex; a collective reads it twice
   std::thread helper_;
 };
 

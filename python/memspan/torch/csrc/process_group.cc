@@ -2,6 +2,7 @@
 // torch.distributed's backend "memspan" over memspan/group.h, for tensors of the CPU: what each of
 // its calls asks of the tensors and moves between the members. Their works and their order are
 // those of group_backend.h.
+#include <c10/util/SmallVector.h>
 #include <memspan/group.h>
 #include <pybind11/chrono.h>
 #include <torch/csrc/utils/pybind.h>
@@ -54,7 +55,8 @@ class MemspanBackend final : public GroupBackend {
 
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
     if (tensors.size() == 1 && tensors[0].is_sparse()) return allreduce_sparse(tensors, options);
-    return allreduce_all(OpType::ALLREDUCE, {only(tensors)}, options);
+    only(tensors);  // or throws
+    return allreduce_all(OpType::ALLREDUCE, tensors, options);
   }
   WorkPtr allreduce_sparse(Tensors& tensors, const c10d::AllreduceOptions& options) override {
     TORCH_CHECK_VALUE(tensors.size() == 1, "expected 1 tensor, got ", tensors.size());
@@ -91,7 +93,9 @@ class MemspanBackend final : public GroupBackend {
       results.emplace_back(output);
     }
     return collective(OpType::ALLGATHER, options.asyncOp, inputs, list,
-                      [group = group(), values, results] { gather_all(group, values, results); });
+                      [group = group(), values, results = std::move(results)] {
+                        gather_all(group, values, results);
+                      });
   }
   WorkPtr allgather_coalesced(std::vector<Tensors>& outputs, Tensors& inputs,
                               const c10d::AllgatherOptions& options) override {
@@ -113,7 +117,7 @@ class MemspanBackend final : public GroupBackend {
       gathers.emplace_back(std::move(values), std::move(results));
     }
     return collective(OpType::ALLGATHER_COALESCED, options.asyncOp, inputs, all,
-                      [group = group(), gathers] {
+                      [group = group(), gathers = std::move(gathers)] {
                         for (const auto& [values, results] : gathers)
                           gather_all(group, values, results);
                       });
@@ -346,15 +350,16 @@ class MemspanBackend final : public GroupBackend {
 
   WorkPtr allreduce_all(OpType type, const Tensors& tensors,
                         const c10d::AllreduceOptions& options) {
-    std::vector<Reduction> all;
+    c10::SmallVector<Reduction, 1> all;  // a small one allocates nothing
     for (const Tensor& tensor : tensors) all.emplace_back(tensor, options.reduceOp);
-    return collective(type, options.asyncOp, tensors, tensors, [group = group(), all] {
-      for (const Reduction& each : all) {
-        check(memspan_group_all_reduce(group, each.result.data(), each.values.data_ptr(),
-                                       each.count(), each.kind.type, each.kind.op));
-        each.result.finish();
-      }
-    });
+    return collective(
+        type, options.asyncOp, tensors, tensors, [group = group(), all = std::move(all)] {
+          for (const Reduction& each : all) {
+            check(memspan_group_all_reduce(group, each.result.data(), each.values.data_ptr(),
+                                           each.count(), each.kind.type, each.kind.op));
+            each.result.finish();
+          }
+        });
   }
 
   WorkPtr gather_into(OpType type, Tensors& outputs, Tensors& inputs,
@@ -371,17 +376,19 @@ class MemspanBackend final : public GroupBackend {
                         " elements, ", size_, " times ", values.numel(), " are needed");
       all.emplace_back(std::move(values), std::move(result));
     }
-    return collective(type, options.asyncOp, inputs, outputs, [group = group(), all, size = size_] {
-      for (const auto& [values, result] : all) {
-        std::vector<void*> places;
-        places.reserve(static_cast<size_t>(size));
-        for (int member = 0; member < size; ++member)
-          places.push_back(static_cast<char*>(result.data()) +
-                           static_cast<size_t>(member) * values.nbytes());
-        check(memspan_group_all_gather(group, places.data(), values.data_ptr(), values.nbytes()));
-        result.finish();
-      }
-    });
+    return collective(type, options.asyncOp, inputs, outputs,
+                      [group = group(), all = std::move(all), size = size_] {
+                        for (const auto& [values, result] : all) {
+                          std::vector<void*> places;
+                          places.reserve(static_cast<size_t>(size));
+                          for (int member = 0; member < size; ++member)
+                            places.push_back(static_cast<char*>(result.data()) +
+                                             static_cast<size_t>(member) * values.nbytes());
+                          check(memspan_group_all_gather(group, places.data(), values.data_ptr(),
+                                                         values.nbytes()));
+                          result.finish();
+                        }
+                      });
   }
 
   WorkPtr reduce_scatter_from(OpType type, Tensors& outputs, Tensors& inputs,
@@ -396,9 +403,10 @@ class MemspanBackend final : public GroupBackend {
                         " are needed");
       all.emplace_back(outputs[i], inputs[i], size_, options.reduceOp);
     }
-    return collective(type, options.asyncOp, inputs, outputs, [group = group(), all, rank = rank_] {
-      for (const ScatteredReduction& each : all) each.run(group, rank);
-    });
+    return collective(type, options.asyncOp, inputs, outputs,
+                      [group = group(), all = std::move(all), rank = rank_] {
+                        for (const ScatteredReduction& each : all) each.run(group, rank);
+                      });
   }
 
   std::atomic<int64_t> monitored_barriers_ = 0;
