@@ -37,9 +37,13 @@ struct Route {
       NodeSegment::ring(*slot);
   }
   void notify_sync() const {
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (slot != nullptr && slot->sleeps.load(std::memory_order_relaxed) != 0) [[unlikely]]
+    if (sleeps()) [[unlikely]]
       NodeSegment::ring(*slot);
+  }
+  // After a store of ours: whether notify_sync() would wake the peer.
+  bool sleeps() const {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    return slot != nullptr && slot->sleeps.load(std::memory_order_relaxed) != 0;
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "pgas/rma.h"
@@ -100,18 +101,42 @@ Status ProcessGroup::arrive() {
     const Route& route = world_->route(leader);
     const AtomicOp add{.kind = AtomicKind::kAdd, .width = 8, .operand = 1};
     // A member that is gone will be noticed by the collective.
-    static_cast<void>(atomic_at(world_->routes(), route, add, world_->heap_of(rank()), nullptr));
+    static_cast<void>(atomic_at(world_->routes(), route, add, far_arrivals_in(rank()), nullptr));
   }
-  // The last one wakes the members that wait for it.
-  if (arrivals().fetch_add(1, std::memory_order_acq_rel) + 1 != all_arrivals()) return Status::ok();
-  for (int member = 0; member < size(); ++member)
-    if (member != rank() && is_near(member)) world_->route(member).notify_sync();
+  arrivals_of(rank()).store(arrived_, std::memory_order_release);
+  wake_if_all_arrived();
   return Status::ok();
+}
+
+bool ProcessGroup::have_all_arrived() const {
+  const std::vector<int>& near = near_members();
+  for (const int member : near)
+    if (arrivals_of(member).load(std::memory_order_acquire) < arrived_) return false;
+  if (!has_far_) return true;
+  const auto far = static_cast<std::uint64_t>(size()) - near.size();
+  const auto& sum =
+      *reinterpret_cast<const std::atomic<std::uint64_t>*>(far_arrivals_in(node_leader()));
+  return sum.load(std::memory_order_acquire) >= arrived_ * far;
+}
+
+// The last one to arrive wakes the members that wait for it. Mostly no member sleeps, and the lines
+// of the others, which they have just written, stay where they are.
+void ProcessGroup::wake_if_all_arrived() const {
+  const auto is_other = [this](int member) { return member != rank(); };
+  const std::vector<int>& near = near_members();
+  if (std::none_of(near.begin(), near.end(),
+                   [&](int member) { return is_other(member) && world_->route(member).sleeps(); }))
+    return;
+  // If two arrive at the same time, at least one of them sees that both have.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!have_all_arrived()) return;
+  for (const int member : near)
+    if (is_other(member)) world_->route(member).notify_sync();
 }
 
 Status ProcessGroup::wait_for_arrivals(Duration patience) {
   return wait_for(world_->waiting(), WaitsFor::kSync, "a collective", Deadline::after(patience),
-                  [&] { return arrivals().load(std::memory_order_acquire) >= all_arrivals(); });
+                  [&] { return have_all_arrived(); });
 }
 
 std::byte* ProcessGroup::channel(int owner, int member) const {

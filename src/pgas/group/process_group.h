@@ -239,15 +239,22 @@ class ProcessGroup : NotCopyable {
   }
   void put_to_node(int node, std::size_t offset, const std::byte* from, std::size_t bytes);
 
-  static constexpr std::size_t kArrivalsBytes = kFalseSharingRange;
+  // The arrivals of a member, in a line of its heap that only it writes: a synchronous collective
+  // then waits for no line of another core. Behind it, in the heap of each node's leader, the sum
+  // of the arrivals of all members of other nodes. A member arrives at the next collective only
+  // after the last one, at which all arrived: so the sum says enough.
+  static constexpr std::size_t kArrivalsBytes = 2 * kFalseSharingRange;
 
-  // The arrivals of all members at all collectives, in the heap of each node's leader. A member
-  // arrives at the next one only after the last one, at which all arrived: so the sum says enough.
-  std::atomic<std::uint64_t>& arrivals() const {
-    return *reinterpret_cast<std::atomic<std::uint64_t>*>(world_->heap_of(node_leader()));
+  std::atomic<std::uint64_t>& arrivals_of(int member) const {
+    return *reinterpret_cast<std::atomic<std::uint64_t>*>(world_->heap_of(member));
   }
-
-  std::uint64_t all_arrivals() const { return arrived_ * static_cast<std::uint64_t>(size()); }
+  std::byte* far_arrivals_in(int heap) const { return world_->heap_of(heap) + kFalseSharingRange; }
+  // This process's node.
+  const std::vector<int>& near_members() const {
+    return world_->nodes().peers_of(world_->nodes().node_of(rank()));
+  }
+  bool have_all_arrived() const;
+  void wake_if_all_arrived() const;
 
   std::unique_ptr<World> world_;
   std::unique_ptr<Team> team_;
