@@ -327,6 +327,7 @@ hosts_tests=(
   tests/python/test_shmem_processes.py
   tests/python/test_process_group.py
   tests/python/test_process_group_features.py
+  tests/python/test_process_group_layers.py
   tests/python/test_operators.py
   tests/python/test_departure.py
   tests/python/test_symmetric_memory.py
