@@ -51,10 +51,11 @@ class Stage:
         return int(result[0])
 
     def smallest(self, value):
-        """Sum over all ranks."""
+        """The minimum over all ranks."""
         return self._reduce(_typed.shmem_int64_min_reduce, value)
 
     def largest(self, value):
+        """The maximum over all ranks."""
         return self._reduce(_typed.shmem_int64_max_reduce, value)
 
     def exchange(self, counts):
