@@ -91,9 +91,9 @@ class GroupBackend : public SharingBackend {
   // asynchronously, so that no caller asks.
   enum class Arrives { kAlways, kNever };
 
-  // Mostly null if the collective is synchronous and this thread has done it: torch.distributed
-  // then waits for nothing, and no object of Python is made. One work for all would still cost half
-  // of what a work for each does.
+  // Null if the collective is synchronous and this thread has done it, unless needs_work() or a
+  // profiler looks: torch.distributed then waits for nothing and makes no object of Python. One
+  // shared work for all calls saved half as much.
   template <typename Task>
   WorkPtr collective(OpType type, bool is_async, const Tensors& inputs, const Tensors& outputs,
                      Task task, Arrives arrives = Arrives::kAlways) {
@@ -142,8 +142,8 @@ class GroupBackend : public SharingBackend {
   static constexpr uint32_t kPatienceUs = 5000;
 
   // Whether PyTorch would crash without a work. Between torch.compile's regions it can keep each
-  // collective's work for a later wait. PyTorch 2.13 knows three collectives by two names each:
-  // from a group that is a class of Python, and has only the old one, it takes the work unseen.
+  // collective's work for a later wait. PyTorch 2.13 has two names for three collectives. If a
+  // process group written in Python defines only the old name, PyTorch uses the work unchecked.
   static bool needs_work(OpType type) {
     switch (type) {
       case OpType::COALESCED:  // allgather_into_tensor_coalesced
