@@ -249,7 +249,7 @@ def sequence_numbers(rank, ranks):
 
 
 def works_of_synchronous_collectives(rank, ranks):
-    """The caller's thread has done it: no work. Behind a queued one: a work."""
+    """A collective done by the caller's thread returns no work; one behind a queued collective does."""
     store = dist.distributed_c10d._get_default_store()
     group, first, second = dist.new_group(), torch.ones(3), torch.ones(3)
     options = dist.AllreduceOptions()

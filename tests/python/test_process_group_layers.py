@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What PyTorch and others build on process groups, over the backend "memspan": synchronous collectives have no work, and
-each layer must be content with that."""
+"""PyTorch's layers above process groups, over the backend "memspan". Its synchronous collectives return no work, which
+each layer must accept."""
 
 import datetime
 import faulthandler
@@ -46,7 +46,7 @@ def my_part(whole, rank, ranks):
 
 
 def every_synchronous_call(rank, ranks):
-    """They return nothing, and the results are there."""
+    """Each returns None, and its result is complete."""
     mine, whole, total = tens(rank), all_tens(ranks), sum_of_tens(ranks)
     flat, part = torch.empty_like(whole), torch.empty(4)
     parts = [torch.empty(4) for _ in range(ranks)]
@@ -85,7 +85,7 @@ def every_synchronous_call(rank, ranks):
 
 
 def calls_of_c_plus_plus(rank, ranks):
-    """What asks for no synchronous collective has a work."""
+    """The options' default is asyncOp = True, so each call returns a work."""
     group = dist.group.WORLD
     for work in (
         group.allreduce(tens(rank)),
@@ -232,7 +232,7 @@ def distributed_tensors(rank, ranks):
 
 
 class Counting(torch.utils._python_dispatch.TorchDispatchMode):
-    """Each operator passes through Python, its work too."""
+    """Passes each operator and its work through Python."""
 
     def __init__(self):
         super().__init__()
@@ -260,7 +260,7 @@ def dispatch_modes(rank, ranks):
 
 
 def compiled_alike(rank, ranks):
-    """As torch.compile's backends get it, without a compiler."""
+    """torch.compile traces the collectives; the backend "eager" needs no C++ compiler."""
 
     @torch.compile(backend="eager", fullgraph=True)
     def step(value):
@@ -275,7 +275,7 @@ def compiled_alike(rank, ranks):
 
 
 def replicas(rank, ranks):
-    """Of parameters that a step leaves out, too, so that DDP reduces a map of those used."""
+    """A step leaves parameters out, so DDP also reduces a map of the used ones."""
 
     class Half(torch.nn.Module):
         def __init__(self):
@@ -316,7 +316,7 @@ def optimizer_states_in_shards(rank, ranks):
 
 
 class Forwarding(dist.ProcessGroup):
-    """As frameworks that exchange the group below theirs have it, with the old names of calls."""
+    """Forwards calls to another group, with the old names, as some frameworks do."""
 
     def __init__(self, group):
         super().__init__(group.rank(), group.size())
@@ -367,7 +367,7 @@ def groups_of_python(rank, ranks):
     assert torch.equal(mine, sum_of_tens(ranks))
     finish(wrapper.broadcast([mine], synchronous(c10d.BroadcastOptions())))
     finish(wrapper.barrier(synchronous(c10d.BarrierOptions())))
-    # C++ calls the old names for these, and takes what they return for a work.
+    # C++ calls the old names of these and uses the result as a work, unchecked.
     options = synchronous(c10d.AllToAllOptions())
     finish(wrapper.all_to_all_single(flat, tens(rank, 4 * ranks), [], [], options))
     expected = [my_part(tens(peer, 4 * ranks), rank, ranks) for peer in range(ranks)]
@@ -420,7 +420,7 @@ def test_layers(ranks):
 
 
 def checked_by_gloo(rank, ranks):
-    """PyTorch compares each call of all ranks before our backend gets it."""
+    """PyTorch compares the calls of all ranks before it forwards them to our backend."""
     faulthandler.dump_traceback_later(100, exit=True)
     torch.set_num_threads(1)
     os.environ["TORCH_DISTRIBUTED_DEBUG"] = "DETAIL"
