@@ -128,6 +128,37 @@ TEST(HalfTest, TwinsAgreeOnEveryBit) {
   }
 }
 
+TEST(HalfTest, EveryFp16IsTheSumOfTwoBf16) {
+  std::vector<std::uint16_t> all = all_halves(), high(all.size()), low(all.size());
+  for (Simd simd : {Simd::kPortable, Simd::kF16c, Simd::kAvx512}) {
+    if (static_cast<int>(simd) > static_cast<int>(best_simd())) continue;
+    fp16_to_bf16_pair(all.data(), high.data(), low.data(), all.size(), simd);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      double first = bf16_to_float(high[i]), second = bf16_to_float(low[i]);
+      float value = fp16_to_float(all[i]);
+      if (std::isnan(value)) {
+        ASSERT_TRUE(std::isnan(first)) << i;
+      } else {
+        ASSERT_EQ(first + second, value) << i;
+        ASSERT_EQ(std::signbit(first), std::signbit(value)) << i;
+      }
+      if (is_fp16_finite(all[i]))
+        ASSERT_LE(std::abs(second), std::abs(first) * 0x1p-8) << i;
+      else
+        ASSERT_EQ(low[i], 0) << i;
+    }
+  }
+}
+
+// The bf16 unit takes subnormal bf16 numbers for zero.
+TEST(HalfTest, NoPartOfAnFp16IsASubnormalBf16) {
+  std::vector<std::uint16_t> all = all_halves(), high(all.size()), low(all.size());
+  fp16_to_bf16_pair(all.data(), high.data(), low.data(), all.size());
+  for (const auto* parts : {&high, &low})
+    for (std::uint16_t bits : *parts)
+      ASSERT_TRUE((bits & 0x7f80) != 0 || (bits & 0x7fff) == 0) << bits;
+}
+
 TEST(HalfTest, OddLengthsStayInBounds) {
   for (std::size_t count = 0; count < 40; ++count) {
     std::vector<std::uint16_t> halves(count + 1, 0x3c00);
@@ -135,6 +166,11 @@ TEST(HalfTest, OddLengthsStayInBounds) {
     fp16_to_float(halves.data(), wide.data(), count);
     EXPECT_EQ(wide[count], -7.0f);
     EXPECT_EQ(std::count(wide.begin(), wide.end(), 1.0f), static_cast<std::ptrdiff_t>(count));
+    std::vector<std::uint16_t> high(count + 1, 7), low(count + 1, 7);
+    fp16_to_bf16_pair(halves.data(), high.data(), low.data(), count);
+    EXPECT_EQ(high[count], 7);
+    EXPECT_EQ(low[count], 7);
+    EXPECT_EQ(std::count(high.begin(), high.end(), 0x3f80), static_cast<std::ptrdiff_t>(count));
   }
 }
 

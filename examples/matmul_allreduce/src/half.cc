@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "half.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 
 #if defined(__x86_64__)
@@ -103,6 +105,23 @@ std::size_t float_to_fp16_f16c(const float*, std::uint16_t*, std::size_t) {
   for (std::size_t i = 0; i < count; ++i) to[i] = round_to_bf16(from[i]);
 }
 
+[[gnu::always_inline]] inline void split_loop(const float* from, std::uint16_t* high,
+                                              std::uint16_t* low, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint16_t nearest = round_to_bf16(from[i]);
+    float rest = from[i] - std::bit_cast<float>(static_cast<std::uint32_t>(nearest) << 16);
+    bool is_finite = (std::bit_cast<std::uint32_t>(from[i]) & 0x7f800000) != 0x7f800000;
+    std::uint32_t bits = is_finite ? std::bit_cast<std::uint32_t>(rest) : 0;
+    high[i] = nearest;
+    low[i] = static_cast<std::uint16_t>(bits >> 16);
+  }
+}
+
+MATMUL_AVX512 void split_avx512(const float* from, std::uint16_t* high, std::uint16_t* low,
+                                std::size_t count) {
+  split_loop(from, high, low, count);
+}
+
 MATMUL_AVX512 void bf16_to_float_avx512(const std::uint16_t* from, float* to, std::size_t count) {
   widen_loop(from, to, count);
 }
@@ -128,6 +147,18 @@ void bf16_to_float(const std::uint16_t* from, float* to, std::size_t count, Simd
 
 void float_to_bf16(const float* from, std::uint16_t* to, std::size_t count, Simd simd) {
   simd == Simd::kAvx512 ? float_to_bf16_avx512(from, to, count) : round_loop(from, to, count);
+}
+
+void fp16_to_bf16_pair(const std::uint16_t* from, std::uint16_t* high, std::uint16_t* low,
+                       std::size_t count, Simd simd) {
+  constexpr std::size_t kFloats = 1024;  // they stay in the first-level cache
+  std::array<float, kFloats> floats;
+  for (std::size_t done = 0; done < count; done += kFloats) {
+    std::size_t now = std::min(kFloats, count - done);
+    fp16_to_float(from + done, floats.data(), now, simd);
+    simd == Simd::kAvx512 ? split_avx512(floats.data(), high + done, low + done, now)
+                          : split_loop(floats.data(), high + done, low + done, now);
+  }
 }
 
 }  // namespace matmul

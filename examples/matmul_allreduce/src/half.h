@@ -26,4 +26,9 @@ void bf16_to_float(const std::uint16_t* from, float* to, std::size_t count,
 void float_to_bf16(const float* from, std::uint16_t* to, std::size_t count,
                    Simd simd = best_simd());
 
+// Each fp16 number is exactly high + low, two bf16 numbers: high is the nearest bf16 number, and
+// the rest has at most three bits. Infinities and NaNs have low 0.
+void fp16_to_bf16_pair(const std::uint16_t* from, std::uint16_t* high, std::uint16_t* low,
+                       std::size_t count, Simd simd = best_simd());
+
 }  // namespace matmul
