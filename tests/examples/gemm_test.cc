@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "convert.h"
@@ -14,12 +15,14 @@
 namespace matmul {
 namespace {
 
+constexpr char kNoBf16Unit[] = "does not apply: no bf16 unit, or built without oneDNN";
+
 // The whole product, tile by tile, in the partial type.
 template <typename T>
-std::vector<T> product_of(const Shape& shape, ElementType type, Blas blas, const void* a,
-                          const void* b) {
+std::vector<T> product_of(const Gemm::Input& input) {
+  const Shape& shape = input.shape;
   TilePlan tiles(shape, 1);
-  Gemm gemm({shape, type, blas, a, b}, tiles);
+  Gemm gemm(input, tiles);
   EXPECT_TRUE(gemm.is_valid());
   std::vector<T> product(shape.m * shape.n, static_cast<T>(77));
   for (std::uint64_t number = 0; number < tiles.tiles(); ++number) {
@@ -27,6 +30,22 @@ std::vector<T> product_of(const Shape& shape, ElementType type, Blas blas, const
     gemm.multiply(tile, product.data() + tile.row * shape.n + tile.column, shape.n);
   }
   return product;
+}
+
+// Random numbers in [-1, 1) in a 16-bit type or float, with their values.
+struct Matrix {
+  std::vector<std::byte> bytes;
+  std::vector<double> values;
+};
+
+Matrix random_numbers(ElementType type, std::uint64_t count, std::mt19937& random) {
+  std::uniform_real_distribution<float> numbers(-1, 1);
+  std::vector<float> floats(count);
+  for (float& value : floats) value = numbers(random);
+  Matrix matrix{std::vector<std::byte>(count * element_bytes(type)), std::vector<double>(count)};
+  round_to_type(type, floats.data(), matrix.bytes.data(), count);
+  widen_to_double(type, matrix.bytes.data(), matrix.values.data(), count);
+  return matrix;
 }
 
 // Exact modulo 2^32, one multiplication after the other.
@@ -56,7 +75,7 @@ TEST_P(GemmInt32Test, IsExactModulo) {
     a[0] = least;
     b[0] = least;
     EXPECT_EQ(
-        product_of<std::uint32_t>(shape, ElementType::kInt32, Blas::kAuto, a.data(), b.data()),
+        product_of<std::uint32_t>({shape, ElementType::kInt32, Blas::kAuto, a.data(), b.data()}),
         modular_product(shape, a, b));
   }
 }
@@ -69,38 +88,59 @@ TEST(GemmTest, DeepInt32ProductsAreCutIntoExactPanels) {
   // Unsplit panels of 2^53 / 2^44 = 512: three of them and a rest.
   Shape shape{3, 1700, 2};
   std::vector<std::int32_t> a(shape.m * shape.k, 1 << 22), b(shape.k * shape.n, (1 << 22) - 1);
-  EXPECT_EQ(product_of<std::uint32_t>(shape, ElementType::kInt32, Blas::kAuto, a.data(), b.data()),
-            modular_product(shape, a, b));
+  EXPECT_EQ(
+      product_of<std::uint32_t>({shape, ElementType::kInt32, Blas::kAuto, a.data(), b.data()}),
+      modular_product(shape, a, b));
+}
+
+// The term of the job's bound that sums may use.
+void expect_double_product(ElementType type, Blas blas, Bf16Unit unit) {
+  // 1100 is in the range of three products of fp16 parts, smaller depths in that of four.
+  const Shape shapes[] = {{1, 1, 1},       {7, 13, 5},   {129, 257, 65},
+                          {600, 40, 1100}, {1, 9000, 3}, {70, 1100, 300}};
+  for (const Shape& shape : shapes) {
+    std::mt19937 random(3);
+    const Matrix a = random_numbers(type, shape.m * shape.k, random);
+    const Matrix b = random_numbers(type, shape.k * shape.n, random);
+    std::vector<float> product =
+        product_of<float>({shape, type, blas, a.bytes.data(), b.bytes.data(), unit});
+    for (std::uint64_t i = 0; i < shape.m; ++i)
+      for (std::uint64_t j = 0; j < shape.n; ++j) {
+        double sum = 0;
+        for (std::uint64_t k = 0; k < shape.k; ++k)
+          sum += a.values[i * shape.k + k] * b.values[k * shape.n + j];
+        ASSERT_NEAR(product[i * shape.n + j], sum, 4 * static_cast<double>(shape.k) * 0x1p-24);
+      }
+  }
 }
 
 TEST(GemmTest, FloatingPointTypesMatchADoubleProduct) {
-  const Shape shapes[] = {{1, 1, 1}, {7, 13, 5}, {129, 257, 65}, {600, 40, 1100}, {1, 9000, 3}};
   for (Blas blas : {Blas::kOpenBlas, Blas::kAuto})
     for (ElementType type : {ElementType::kFp16, ElementType::kBf16, ElementType::kFloat})
-      for (const Shape& shape : shapes) {
-        std::mt19937 random(3);
-        std::uniform_real_distribution<float> numbers(-1, 1);
-        auto make = [&](std::uint64_t count, std::vector<double>& wide) {
-          std::vector<float> floats(count);
-          for (float& value : floats) value = numbers(random);
-          std::vector<std::byte> bytes(count * element_bytes(type));
-          round_to_type(type, floats.data(), bytes.data(), count);
-          wide.resize(count);
-          widen_to_double(type, bytes.data(), wide.data(), count);
-          return bytes;
-        };
-        std::vector<double> wide_a, wide_b;
-        std::vector<std::byte> a = make(shape.m * shape.k, wide_a);
-        std::vector<std::byte> b = make(shape.k * shape.n, wide_b);
-        std::vector<float> product = product_of<float>(shape, type, blas, a.data(), b.data());
-        for (std::uint64_t i = 0; i < shape.m; ++i)
-          for (std::uint64_t j = 0; j < shape.n; ++j) {
-            double sum = 0;
-            for (std::uint64_t k = 0; k < shape.k; ++k)
-              sum += wide_a[i * shape.k + k] * wide_b[k * shape.n + j];
-            ASSERT_NEAR(product[i * shape.n + j], sum, 4 * static_cast<double>(shape.k) * 0x1p-24);
-          }
-      }
+      expect_double_product(type, blas, Bf16Unit::kNone);
+}
+
+// kMatrix makes fp16 products of bf16 parts also on a vector unit.
+TEST(GemmTest, TheBf16UnitMatchesADoubleProduct) {
+  if (bf16_unit() == Bf16Unit::kNone) GTEST_SKIP() << kNoBf16Unit;
+  for (ElementType type : {ElementType::kFp16, ElementType::kBf16})
+    expect_double_product(type, Blas::kAuto, Bf16Unit::kMatrix);
+}
+
+TEST(GemmTest, TheBf16UnitIsUsedUnlessOpenBlasIsAskedFor) {
+  if (bf16_unit() == Bf16Unit::kNone) GTEST_SKIP() << kNoBf16Unit;
+  const Shape shape{1024, 2048, 8192};
+  const TilePlan tiles(shape, 2);
+  auto library = [&](ElementType type, Blas blas, Bf16Unit unit) {
+    return std::string(Gemm({shape, type, blas, nullptr, nullptr, unit}, tiles).library());
+  };
+  const std::string matrix_unit = "oneDNN on the matrix unit", vectors = "oneDNN on bf16 vectors";
+  EXPECT_EQ(library(ElementType::kFp16, Blas::kAuto, Bf16Unit::kMatrix), matrix_unit);
+  EXPECT_EQ(library(ElementType::kBf16, Blas::kOneDnn, Bf16Unit::kMatrix), matrix_unit);
+  EXPECT_EQ(library(ElementType::kBf16, Blas::kAuto, Bf16Unit::kVector), vectors);
+  EXPECT_EQ(library(ElementType::kFp16, Blas::kAuto, Bf16Unit::kVector), "oneDNN");
+  EXPECT_EQ(library(ElementType::kBf16, Blas::kOpenBlas, Bf16Unit::kMatrix), "OpenBLAS");
+  EXPECT_EQ(library(ElementType::kFloat, Blas::kAuto, Bf16Unit::kMatrix), "oneDNN");
 }
 
 TEST(GemmTest, PanelsDeeperThanTheScratchAreCut) {
@@ -108,9 +148,13 @@ TEST(GemmTest, PanelsDeeperThanTheScratchAreCut) {
   Shape shape{2, 60000, 300};
   PanelPlan plan(shape, ElementType::kFp16, TilePlan(shape, 1));
   EXPECT_LT(plan.depth, shape.k);
-  std::vector<std::uint16_t> a(shape.m * shape.k, 0x3c00), b(shape.k * shape.n, 0x3c00);
-  for (float value : product_of<float>(shape, ElementType::kFp16, Blas::kAuto, a.data(), b.data()))
-    ASSERT_EQ(value, 60000.0f);
+  for (Bf16Unit unit : {Bf16Unit::kNone, bf16_unit()})
+    for (ElementType type : {ElementType::kFp16, ElementType::kBf16}) {
+      const std::uint16_t one = type == ElementType::kFp16 ? 0x3c00 : 0x3f80;
+      std::vector<std::uint16_t> a(shape.m * shape.k, one), b(shape.k * shape.n, one);
+      const Gemm::Input input{shape, type, Blas::kAuto, a.data(), b.data(), unit};
+      for (float value : product_of<float>(input)) ASSERT_EQ(value, 60000.0f);
+    }
 }
 
 TEST(Int32PanelsTest, HalvesMakeTheWhole) {

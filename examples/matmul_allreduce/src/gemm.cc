@@ -3,14 +3,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "convert.h"
+#include "half.h"
 #include "int32_panels.h"
 
 namespace matmul {
 namespace {
 
-// One converted panel: 32 MiB keep a whole column of B (up to K = 8192) between tiles, and 64
+// One converted panel: 32 MiB keep a whole column of B (up to K = 4096) between tiles, and 64
 // ranks' panels out of the way.
 constexpr std::uint64_t kPanelBytes = std::uint64_t{32} << 20;
 // Two sums of low * high stay exact in a double: 2 * depth * 2^32 <= 2^53.
@@ -18,6 +20,28 @@ constexpr std::uint64_t kMostSplitDepth = std::uint64_t{1} << 20;
 constexpr std::uint64_t kExactInDouble = std::uint64_t{1} << 53;
 // Below this depth an unsplit panel costs more in passes over the tile than it saves.
 constexpr std::uint64_t kLeastDepth = 256;
+
+// From this depth on, low * low is left out of fp16 products. For the inputs of verify.h, a low
+// part is 2^-10.2 (root of the mean square), so that n omitted products add 13 sqrt(n) 2^-24: a
+// tenth of the bound, 4 n 2^-24, at n = 1024. Shallow products would exceed the bound.
+constexpr std::uint64_t kDepthOfThreeProducts = 1024;
+// oneDNN packs B in blocks of at most so many rows and columns.
+constexpr std::uint64_t kPackedBlock = 64;
+
+std::uint64_t round_up(std::uint64_t number, std::uint64_t step) {
+  return (number + step - 1) / step * step;
+}
+
+std::uint64_t bf16_parts(ElementType type) {
+  return type == ElementType::kFp16 ? 2 : type == ElementType::kBf16 ? 1 : 0;
+}
+
+bool prefers_bf16(const Gemm::Input& input) {
+  if (input.blas == Blas::kOpenBlas) return false;
+  // Three products on a vector unit are no faster than one of floats.
+  if (input.type == ElementType::kFp16) return input.unit == Bf16Unit::kMatrix;
+  return input.type == ElementType::kBf16 && input.unit != Bf16Unit::kNone;
+}
 
 std::uint64_t panel_depth(std::uint64_t k, std::uint64_t most) {
   std::uint64_t panels = (k + most - 1) / most;
@@ -34,14 +58,19 @@ PanelPlan::PanelPlan(const Shape& shape, ElementType type, const TilePlan& tiles
     return;
   }
   bool is_int32 = type == ElementType::kInt32;
-  // int32 may need both halves of each number.
+  parts = bf16_parts(type);
+  // int32 may need both halves of each number. The parts of a 16-bit number take up to a float.
   std::uint64_t bytes = is_int32 ? 2 * sizeof(double) : sizeof(float);
-  std::uint64_t widest = std::max(tiles.tile_rows(), tiles.tile_columns());
-  depth = panel_depth(shape.k, std::max<std::uint64_t>(1, kPanelBytes / (widest * bytes)));
+  std::uint64_t packed = round_up(tiles.tile_columns(), kPackedBlock) * sizeof(std::uint16_t);
+  std::uint64_t deepest =
+      std::max(tiles.tile_rows() * bytes, tiles.tile_columns() * bytes + parts * packed);
+  depth = panel_depth(shape.k, std::max<std::uint64_t>(1, kPanelBytes / deepest));
   if (is_int32) depth = std::min(depth, kMostSplitDepth);
   a_bytes = tiles.tile_rows() * depth * bytes;
   b_bytes = tiles.tile_columns() * depth * bytes;
-  tile_bytes = is_int32 ? tiles.tile_rows() * tiles.tile_columns() * sizeof(double) : 0;
+  if (parts > 0) packed_bytes = packed * round_up(depth, kPackedBlock);
+  tile_bytes =
+      tiles.tile_rows() * tiles.tile_columns() * (is_int32 ? sizeof(double) : kPartialBytes);
 }
 
 Gemm::Gemm(const Input& input, const TilePlan& tiles)
@@ -51,6 +80,29 @@ Gemm::Gemm(const Input& input, const TilePlan& tiles)
       b_(plan_.b_bytes),
       tile_(plan_.tile_bytes) {
   if (input.type == ElementType::kInt32) choose_split();
+  if (prefers_bf16(input)) choose_bf16(tiles);
+}
+
+const char* Gemm::library() const {
+  if (input_.type == ElementType::kInt32) return "OpenBLAS";
+  if (bf16_ == nullptr) return blas_name(input_.blas);
+  return input_.unit == Bf16Unit::kMatrix ? "oneDNN on the matrix unit" : "oneDNN on bf16 vectors";
+}
+
+// Compiles for whole tiles and panels, and for those at the edges.
+void Gemm::choose_bf16(const TilePlan& tiles) {
+  const Shape& shape = input_.shape;
+  std::vector<ProductShape> shapes;
+  for (std::uint64_t columns : {tiles.tile_columns(), shape.n % tiles.tile_columns()})
+    for (std::uint64_t depth : {plan_.depth, shape.k % plan_.depth})
+      for (std::uint64_t rows : {tiles.tile_rows(), shape.m % tiles.tile_rows()})
+        if (columns > 0 && depth > 0 && rows > 0) shapes.push_back({rows, columns, depth});
+  bf16_ = Bf16Product::create(shapes);
+  if (bf16_ == nullptr) return;
+  if (bf16_->packed_bytes() > plan_.packed_bytes)
+    bf16_.reset();
+  else
+    packed_ = Pages(plan_.parts * plan_.packed_bytes);
 }
 
 void Gemm::choose_split() {
@@ -66,13 +118,21 @@ void Gemm::choose_split() {
 
 void Gemm::multiply(const Tile& tile, void* out, std::size_t stride) {
   if (plan_.is_direct) return multiply_direct(tile, static_cast<float*>(out), stride);
+  // The bf16 unit writes tiles without gaps.
+  const bool has_gaps = bf16_ != nullptr && stride != tile.columns;
+  float* floats = has_gaps ? tile_.as<float>() : static_cast<float*>(out);
   for (std::uint64_t start = 0; start < input_.shape.k; start += plan_.depth) {
     Panel panel{tile, start, std::min(plan_.depth, input_.shape.k - start)};
     if (input_.type == ElementType::kInt32)
       multiply_int32(panel, static_cast<std::uint32_t*>(out), stride);
+    else if (bf16_ != nullptr)
+      multiply_bf16(panel, floats);
     else
-      multiply_float(panel, static_cast<float*>(out), stride);
+      multiply_float(panel, floats, stride);
   }
+  for (std::uint64_t row = 0; has_gaps && row < tile.rows; ++row)
+    std::memcpy(static_cast<float*>(out) + row * stride, floats + row * tile.columns,
+                tile.columns * sizeof(float));
 }
 
 template <typename T, typename Convert>
@@ -135,6 +195,55 @@ void Gemm::multiply_float(const Panel& panel, float* out, std::size_t stride) {
   product.c = out;
   product.c_stride = static_cast<std::int64_t>(stride);
   matmul::multiply(input_.blas, product);
+}
+
+// `part` elements lie between the high and the low part of a number.
+void Gemm::load_bf16(const std::byte* from, std::uint16_t* to, std::size_t count,
+                     std::size_t part) const {
+  if (input_.type == ElementType::kBf16)
+    std::memcpy(to, from, count * sizeof(std::uint16_t));
+  else
+    fp16_to_bf16_pair(reinterpret_cast<const std::uint16_t*>(from), to, to + part, count);
+}
+
+const std::uint16_t* Gemm::load_bf16_a(const Panel& panel) {
+  const bool has_no_gaps = panel.depth == input_.shape.k;
+  if (input_.type == ElementType::kBf16 && has_no_gaps)
+    return static_cast<const std::uint16_t*>(input_.a) + panel.tile.row * input_.shape.k;
+  load_a(panel, a_.as<std::uint16_t>(),
+         [&](const std::byte* from, std::uint16_t* to, std::size_t count) {
+           load_bf16(from, to, count, panel.tile.rows * panel.depth);
+         });
+  return a_.as<std::uint16_t>();
+}
+
+void Gemm::load_bf16_b(const Panel& panel, const ProductShape& shape) {
+  const std::size_t elements = panel.tile.columns * panel.depth;
+  load_b(panel, b_.as<std::uint16_t>(),
+         [&](const std::byte* from, std::uint16_t* to, std::size_t count) {
+           load_bf16(from, to, count, elements);
+         });
+  for (std::uint64_t part = 0; part < plan_.parts; ++part)
+    bf16_->pack(shape, b_.as<std::uint16_t>() + part * elements,
+                packed_.as<std::byte>() + part * plan_.packed_bytes);
+}
+
+// The least products come first: few sums are rounded at full size.
+void Gemm::multiply_bf16(const Panel& panel, float* out) {
+  const ProductShape shape{panel.tile.rows, panel.tile.columns, panel.depth};
+  const std::uint16_t* a = load_bf16_a(panel);
+  if (!has_b(panel)) load_bf16_b(panel, shape);
+  bool adds = panel.start > 0;
+  auto run = [&](std::uint64_t part_a, std::uint64_t part_b) {
+    bf16_->multiply({shape, a + part_a * panel.tile.rows * panel.depth,
+                     packed_.as<std::byte>() + part_b * plan_.packed_bytes, out, adds});
+    adds = true;
+  };
+  const bool is_split = plan_.parts == 2;
+  if (is_split && input_.shape.k < kDepthOfThreeProducts) run(1, 1);
+  if (is_split) run(1, 0);
+  if (is_split) run(0, 1);
+  run(0, 0);
 }
 
 void Gemm::multiply_int32(const Panel& panel, std::uint32_t* out, std::size_t stride) {

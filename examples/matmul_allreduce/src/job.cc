@@ -135,6 +135,7 @@ Outcome run_job(const Options& options, const JobSpec& spec, const Place& place,
   Times first;
   double seconds = measurement.run_once(first);
   outcome.repetitions = options.repeat > 0 ? options.repeat : agree(repetitions_for(seconds));
+  outcome.library = gemm.library();
   outcome.times = measurement.run(outcome.repetitions);
   if (!measurement.is_ok())
     return outcome.failure = "the library's reduction or the kernel failed", outcome;

@@ -22,6 +22,7 @@ struct Outcome {
   const char* failure = nullptr;  // why there is no result
   bool is_everywhere = false;     // a failure that all ranks have alike
   int repetitions = 0;
+  const char* library = "";  // that multiplied
   Times times;
   Verdict verdict;
 };

@@ -9,8 +9,6 @@
 #include <cstdio>
 #include <string>
 
-#include "blas.h"
-
 namespace matmul {
 namespace {
 
@@ -36,15 +34,14 @@ std::vector<Times> gather(const Times& mine, const Place& place) {
 
 void print_head(const Options& options, const JobSpec& spec, const Outcome& outcome) {
   TilePlan tiles(spec.shape, spec.ranks);
-  bool is_int32 = spec.type == ElementType::kInt32;
   const std::string kernel =
       options.blocks == 0 ? "" : "a kernel of " + std::to_string(options.blocks) + " blocks, ";
   std::printf(
       "matmul_allreduce: %" PRIu64 " %s, M %" PRIu64 " K %" PRIu64 " N %" PRIu64
       " %s, seed %" PRIu64 ", %s, %" PRIu64 " tiles of %" PRIu64 " x %" PRIu64 ", %smedian of %d\n",
       spec.ranks, spec.ranks == 1 ? "rank" : "ranks", spec.shape.m, spec.shape.k, spec.shape.n,
-      element_name(spec.type).data(), spec.seed, is_int32 ? "OpenBLAS" : blas_name(options.blas),
-      tiles.tiles(), tiles.tile_rows(), tiles.tile_columns(), kernel.c_str(), outcome.repetitions);
+      element_name(spec.type).data(), spec.seed, outcome.library, tiles.tiles(), tiles.tile_rows(),
+      tiles.tile_columns(), kernel.c_str(), outcome.repetitions);
 }
 
 void print_rank(const JobSpec& spec, std::size_t rank, const Times& times, bool is_right) {
