@@ -57,6 +57,21 @@ void print_rank(const JobSpec& spec, std::size_t rank, const Times& times, bool 
               is_right ? "PASS" : "FAIL");
 }
 
+// What overlap can gain. The slowest rank decides each time.
+void print_bounds(const std::vector<Times>& ranks) {
+  Times slowest;
+  for (const Times& times : ranks) {
+    slowest.multiply = std::max(slowest.multiply, times.multiply);
+    slowest.reduce = std::max(slowest.reduce, times.reduce);
+    slowest.fused = std::max(slowest.fused, times.fused);
+  }
+  std::printf(
+      "bounds: %.3f ms without overlap (matmul + reduction), %.3f ms with full overlap (the longer "
+      "of the two); fused %.3f ms\n",
+      (slowest.multiply + slowest.reduce) * 1e3, std::max(slowest.multiply, slowest.reduce) * 1e3,
+      slowest.fused * 1e3);
+}
+
 void print_form(const JobSpec& spec, const char* name, const Comparison& all) {
   if (spec.type == ElementType::kInt32) {
     std::printf("%s: %" PRIu64 " elements compared exactly, %" PRIu64 " wrong\n", name,
@@ -103,6 +118,7 @@ bool print_report(const Options& options, const JobSpec& spec, const Place& plac
   print_head(options, spec, outcome);
   for (std::size_t rank = 0; rank < times.size(); ++rank)
     print_rank(spec, rank, times[rank], is_right(rank));
+  print_bounds(times);
   print_form(spec, "separate", separate.all);
   print_form(spec, "fused", fused.all);
   std::printf("every element of %d %s verified in %.2f s: %s\n", place.ranks,
