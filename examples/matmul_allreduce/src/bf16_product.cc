@@ -99,7 +99,8 @@ class Bf16Product::Kernels {
     dnnl::primitive primitive;
     std::unordered_map<int, memory> arguments;
     memory::desc scratch;
-    // oneDNN takes no pointers to constants, but does not write to inputs.
+    // oneDNN takes no pointers to constants. It writes only to the padding of a packed B: zeros,
+    // which the padding holds.
     void set(int argument, const void* data) {
       arguments.at(argument).set_data_handle(const_cast<void*>(data));
     }
