@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t kMebi = std::uint64_t{1} << 20;
 
 TEST(MemoryNeedTest, CountsMatricesResultsAndStaging) {
-  auto need = memory_need({1024, 2048, 8192}, ElementType::kFp16, 2);
+  auto need = memory_need({1024, 2048, 8192}, {ElementType::kFp16}, 2);
   ASSERT_TRUE(need.has_value());
   EXPECT_EQ(need->matrices, (1024u + 8192u) * 2048u * 2u);
   EXPECT_EQ(need->result, 1024u * 8192u * 2u);
@@ -22,20 +22,33 @@ TEST(MemoryNeedTest, CountsMatricesResultsAndStaging) {
 
 TEST(MemoryNeedTest, ScratchStaysBoundedForDeepMatrices) {
   for (ElementType type : {ElementType::kFp16, ElementType::kInt32, ElementType::kFloat}) {
-    auto need = memory_need({2000, 1 << 24, 2000}, type, 2);
+    auto need = memory_need({2000, 1 << 24, 2000}, {type}, 2);
     ASSERT_TRUE(need.has_value());
     EXPECT_LT(need->scratch, 300 * kMebi);
   }
 }
 
+TEST(MemoryNeedTest, CountsAPackedBOnlyForTheBf16Unit) {
+  auto scratch = [](ElementType type, Blas blas, Bf16Unit unit) {
+    return memory_need({1024, 2048, 8192}, {type, blas, unit}, 2)->scratch;
+  };
+  for (ElementType type : {ElementType::kFp16, ElementType::kBf16}) {
+    const auto floats = scratch(type, Blas::kAuto, Bf16Unit::kNone);
+    EXPECT_EQ(scratch(type, Blas::kOpenBlas, Bf16Unit::kMatrix), floats);
+    EXPECT_GE(scratch(type, Blas::kAuto, Bf16Unit::kMatrix), floats + 4 * kMebi);
+  }
+  EXPECT_EQ(scratch(ElementType::kFp16, Blas::kAuto, Bf16Unit::kVector),
+            scratch(ElementType::kFp16, Blas::kAuto, Bf16Unit::kNone));
+}
+
 TEST(MemoryNeedTest, NoticesNumbersThatOverflow) {
   std::uint64_t large = std::uint64_t{1} << 40;
-  EXPECT_FALSE(memory_need({large, large, 1}, ElementType::kFp16, 1).has_value());
-  EXPECT_FALSE(memory_need({large, 1, large}, ElementType::kFp16, 1).has_value());
-  EXPECT_FALSE(memory_need({1, large, large}, ElementType::kFp16, 1).has_value());
+  EXPECT_FALSE(memory_need({large, large, 1}, {ElementType::kFp16}, 1).has_value());
+  EXPECT_FALSE(memory_need({large, 1, large}, {ElementType::kFp16}, 1).has_value());
+  EXPECT_FALSE(memory_need({1, large, large}, {ElementType::kFp16}, 1).has_value());
   EXPECT_FALSE(
-      memory_need({~0ull >> 1, ~0ull >> 1, ~0ull >> 1}, ElementType::kInt32, 64).has_value());
-  EXPECT_TRUE(memory_need({1, large, 1}, ElementType::kFp16, 1).has_value());
+      memory_need({~0ull >> 1, ~0ull >> 1, ~0ull >> 1}, {ElementType::kInt32}, 64).has_value());
+  EXPECT_TRUE(memory_need({1, large, 1}, {ElementType::kFp16}, 1).has_value());
 }
 
 TEST(MemoryLimitTest, TheVariableLowersIt) {

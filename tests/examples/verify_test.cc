@@ -27,7 +27,7 @@ std::vector<std::byte> right_result(const JobSpec& spec) {
       spec.matrix(rank, MatrixName::kA).fill(row, 0, shape.k, a.data() + row * shape.k * bytes);
     for (std::uint64_t row = 0; row < shape.k; ++row)
       spec.matrix(rank, MatrixName::kB).fill(row, 0, shape.n, b.data() + row * shape.n * bytes);
-    Gemm gemm({shape, spec.type, Blas::kAuto, a.data(), b.data()}, tiles);
+    Gemm gemm({shape, {spec.type}, a.data(), b.data()}, tiles);
     for (std::uint64_t number = 0; number < tiles.tiles(); ++number) {
       Tile tile = tiles.tile(number);
       gemm.multiply(tile, part.data() + (tile.row * shape.n + tile.column) * kPartialBytes,

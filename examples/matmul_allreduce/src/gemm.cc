@@ -32,15 +32,11 @@ std::uint64_t round_up(std::uint64_t number, std::uint64_t step) {
   return (number + step - 1) / step * step;
 }
 
-std::uint64_t bf16_parts(ElementType type) {
-  return type == ElementType::kFp16 ? 2 : type == ElementType::kBf16 ? 1 : 0;
-}
-
-bool prefers_bf16(const Gemm::Input& input) {
-  if (input.blas == Blas::kOpenBlas) return false;
+std::uint64_t bf16_parts(const Multiplier& by) {
+  if (by.blas == Blas::kOpenBlas || by.unit == Bf16Unit::kNone) return 0;
+  if (by.type == ElementType::kBf16) return 1;
   // Three products on a vector unit are no faster than one of floats.
-  if (input.type == ElementType::kFp16) return input.unit == Bf16Unit::kMatrix;
-  return input.type == ElementType::kBf16 && input.unit != Bf16Unit::kNone;
+  return by.type == ElementType::kFp16 && by.unit == Bf16Unit::kMatrix ? 2 : 0;
 }
 
 std::uint64_t panel_depth(std::uint64_t k, std::uint64_t most) {
@@ -50,15 +46,15 @@ std::uint64_t panel_depth(std::uint64_t k, std::uint64_t most) {
 
 }  // namespace
 
-PanelPlan::PanelPlan(const Shape& shape, ElementType type, const TilePlan& tiles) {
+PanelPlan::PanelPlan(const Shape& shape, const Multiplier& by, const TilePlan& tiles) {
   auto most = static_cast<std::uint64_t>(kMostBlasExtent);
-  is_direct = type == ElementType::kFloat && shape.k <= most && shape.n <= most;
+  is_direct = by.type == ElementType::kFloat && shape.k <= most && shape.n <= most;
   if (is_direct) {
     depth = shape.k;
     return;
   }
-  bool is_int32 = type == ElementType::kInt32;
-  parts = bf16_parts(type);
+  bool is_int32 = by.type == ElementType::kInt32;
+  parts = bf16_parts(by);
   // int32 may need both halves of each number. The parts of a 16-bit number take up to a float.
   std::uint64_t bytes = is_int32 ? 2 * sizeof(double) : sizeof(float);
   std::uint64_t packed = round_up(tiles.tile_columns(), kPackedBlock) * sizeof(std::uint16_t);
@@ -69,24 +65,26 @@ PanelPlan::PanelPlan(const Shape& shape, ElementType type, const TilePlan& tiles
   a_bytes = tiles.tile_rows() * depth * bytes;
   b_bytes = tiles.tile_columns() * depth * bytes;
   if (parts > 0) packed_bytes = packed * round_up(depth, kPackedBlock);
-  tile_bytes =
-      tiles.tile_rows() * tiles.tile_columns() * (is_int32 ? sizeof(double) : kPartialBytes);
+  if (parts > 0 || is_int32)
+    tile_bytes =
+        tiles.tile_rows() * tiles.tile_columns() * (is_int32 ? sizeof(double) : kPartialBytes);
 }
 
 Gemm::Gemm(const Input& input, const TilePlan& tiles)
     : input_(input),
-      plan_(input.shape, input.type, tiles),
+      plan_(input.shape, input.by, tiles),
       a_(plan_.a_bytes),
       b_(plan_.b_bytes),
       tile_(plan_.tile_bytes) {
-  if (input.type == ElementType::kInt32) choose_split();
-  if (prefers_bf16(input)) choose_bf16(tiles);
+  if (input.by.type == ElementType::kInt32) choose_split();
+  if (plan_.parts > 0) choose_bf16(tiles);
 }
 
 const char* Gemm::library() const {
-  if (input_.type == ElementType::kInt32) return "OpenBLAS";
-  if (bf16_ == nullptr) return blas_name(input_.blas);
-  return input_.unit == Bf16Unit::kMatrix ? "oneDNN on the matrix unit" : "oneDNN on bf16 vectors";
+  if (input_.by.type == ElementType::kInt32) return "OpenBLAS";
+  if (bf16_ == nullptr) return blas_name(input_.by.blas);
+  return input_.by.unit == Bf16Unit::kMatrix ? "oneDNN on the matrix unit"
+                                             : "oneDNN on bf16 vectors";
 }
 
 // Compiles for whole tiles and panels, and for those at the edges.
@@ -118,12 +116,12 @@ void Gemm::choose_split() {
 
 void Gemm::multiply(const Tile& tile, void* out, std::size_t stride) {
   if (plan_.is_direct) return multiply_direct(tile, static_cast<float*>(out), stride);
-  // The bf16 unit writes tiles without gaps.
+  // oneDNN's kernels that read a packed B write without gaps.
   const bool has_gaps = bf16_ != nullptr && stride != tile.columns;
   float* floats = has_gaps ? tile_.as<float>() : static_cast<float*>(out);
   for (std::uint64_t start = 0; start < input_.shape.k; start += plan_.depth) {
     Panel panel{tile, start, std::min(plan_.depth, input_.shape.k - start)};
-    if (input_.type == ElementType::kInt32)
+    if (input_.by.type == ElementType::kInt32)
       multiply_int32(panel, static_cast<std::uint32_t*>(out), stride);
     else if (bf16_ != nullptr)
       multiply_bf16(panel, floats);
@@ -137,7 +135,7 @@ void Gemm::multiply(const Tile& tile, void* out, std::size_t stride) {
 
 template <typename T, typename Convert>
 void Gemm::load_a(const Panel& panel, T* to, Convert&& convert) {
-  std::size_t bytes = element_bytes(input_.type);
+  std::size_t bytes = element_bytes(input_.by.type);
   const auto* from = static_cast<const std::byte*>(input_.a) +
                      (panel.tile.row * input_.shape.k + panel.start) * bytes;
   for (std::uint64_t row = 0; row < panel.tile.rows; ++row)
@@ -146,7 +144,7 @@ void Gemm::load_a(const Panel& panel, T* to, Convert&& convert) {
 
 template <typename T, typename Convert>
 void Gemm::load_b(const Panel& panel, T* to, Convert&& convert) {
-  std::size_t bytes = element_bytes(input_.type);
+  std::size_t bytes = element_bytes(input_.by.type);
   const auto* from = static_cast<const std::byte*>(input_.b) +
                      (panel.start * input_.shape.n + panel.tile.column) * bytes;
   for (std::uint64_t row = 0; row < panel.depth; ++row)
@@ -174,11 +172,11 @@ void Gemm::multiply_direct(const Tile& tile, float* out, std::size_t stride) {
   product.b_stride = static_cast<std::int64_t>(shape.n);
   product.c = out;
   product.c_stride = static_cast<std::int64_t>(stride);
-  matmul::multiply(input_.blas, product);
+  matmul::multiply(input_.by.blas, product);
 }
 
 void Gemm::multiply_float(const Panel& panel, float* out, std::size_t stride) {
-  auto convert = [type = input_.type](const std::byte* from, float* to, std::size_t count) {
+  auto convert = [type = input_.by.type](const std::byte* from, float* to, std::size_t count) {
     widen_to_float(type, from, to, count);
   };
   load_a(panel, a_.as<float>(), convert);
@@ -194,13 +192,13 @@ void Gemm::multiply_float(const Panel& panel, float* out, std::size_t stride) {
   product.beta = panel.start == 0 ? 0.0f : 1.0f;
   product.c = out;
   product.c_stride = static_cast<std::int64_t>(stride);
-  matmul::multiply(input_.blas, product);
+  matmul::multiply(input_.by.blas, product);
 }
 
 // `part` elements lie between the high and the low part of a number.
 void Gemm::load_bf16(const std::byte* from, std::uint16_t* to, std::size_t count,
                      std::size_t part) const {
-  if (input_.type == ElementType::kBf16)
+  if (input_.by.type == ElementType::kBf16)
     std::memcpy(to, from, count * sizeof(std::uint16_t));
   else
     fp16_to_bf16_pair(reinterpret_cast<const std::uint16_t*>(from), to, to + part, count);
@@ -208,7 +206,7 @@ void Gemm::load_bf16(const std::byte* from, std::uint16_t* to, std::size_t count
 
 const std::uint16_t* Gemm::load_bf16_a(const Panel& panel) {
   const bool has_no_gaps = panel.depth == input_.shape.k;
-  if (input_.type == ElementType::kBf16 && has_no_gaps)
+  if (input_.by.type == ElementType::kBf16 && has_no_gaps)
     return static_cast<const std::uint16_t*>(input_.a) + panel.tile.row * input_.shape.k;
   load_a(panel, a_.as<std::uint16_t>(),
          [&](const std::byte* from, std::uint16_t* to, std::size_t count) {

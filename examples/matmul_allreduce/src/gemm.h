@@ -25,15 +25,22 @@
 
 namespace matmul {
 
-// How deep panels are, and what they take. Decided from the shape alone, so that memory can be
-// added up before there is any; `Gemm` may use less.
+// The type of the numbers, and what multiplies them.
+struct Multiplier {
+  ElementType type = ElementType::kFp16;
+  Blas blas = Blas::kAuto;
+  Bf16Unit unit = bf16_unit();
+};
+
+// The depth of panels and the bytes that they take, known before any memory is allocated. `Gemm`
+// may use less.
 struct PanelPlan {
-  PanelPlan(const Shape& shape, ElementType type, const TilePlan& tiles);
+  PanelPlan(const Shape& shape, const Multiplier& by, const TilePlan& tiles);
   bool is_direct = false;  // no panels: the library reads the matrices
   std::uint64_t depth = 0;
   std::uint64_t a_bytes = 0, b_bytes = 0, tile_bytes = 0;
+  std::uint64_t parts = 0;         // bf16 numbers that make one number; 0: no bf16 unit is used
   std::uint64_t packed_bytes = 0;  // of B for the bf16 unit, each part of a number
-  std::uint64_t parts = 0;         // bf16 numbers that make one of the type
   std::uint64_t bytes() const { return a_bytes + b_bytes + tile_bytes + parts * packed_bytes; }
 };
 
@@ -42,11 +49,9 @@ class Gemm {
  public:
   struct Input {
     Shape shape;
-    ElementType type = ElementType::kFp16;
-    Blas blas = Blas::kAuto;
+    Multiplier by;
     const void* a = nullptr;
     const void* b = nullptr;
-    Bf16Unit unit = bf16_unit();
   };
   Gemm(const Input& input, const TilePlan& tiles);
 

@@ -123,7 +123,7 @@ Outcome run_job(const Options& options, const JobSpec& spec, const Place& place,
   TilePlan tiles(spec.shape, spec.ranks);
   Inputs inputs = make_inputs(spec, place);
   if (!inputs.is_valid()) return outcome.failure = "no memory for A and B", outcome;
-  const Gemm::Input input{spec.shape, spec.type, options.blas, inputs.a.data(), inputs.b.data()};
+  const Gemm::Input input{spec.shape, {spec.type, options.blas}, inputs.a.data(), inputs.b.data()};
   Gemm gemm(input, tiles);
   SeparateAllreduce separate(spec, place, tiles, gemm, workspace);
   FusedAllreduce fused({spec, place, tiles, workspace, options.send}, input, gemm, options.blocks);

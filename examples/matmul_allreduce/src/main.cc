@@ -29,7 +29,7 @@ constexpr std::uint64_t kMostRanks = 64;
 void choose_heap_size(const Shape& shape, ElementType type) {
   std::uint64_t heap = 0;
   for (std::uint64_t ranks = 1; ranks <= kMostRanks; ++ranks) {
-    auto need = memory_need(shape, type, ranks);
+    auto need = memory_need(shape, {type}, ranks);
     if (!need) return;
     heap = std::max(heap, need->heap());
   }
@@ -39,8 +39,8 @@ void choose_heap_size(const Shape& shape, ElementType type) {
 
 // Why the job does not fit on this host; empty when it does. Asked on rank 0 only: others may see
 // other figures.
-std::string refusal(const JobSpec& spec, std::uint64_t blocks) {
-  auto need = memory_need(spec.shape, spec.type, spec.ranks, blocks);
+std::string refusal(const JobSpec& spec, const Options& options) {
+  auto need = memory_need(spec.shape, {spec.type, options.blas}, spec.ranks, options.blocks);
   if (!need) return "the matrices are larger than any memory: M, K and N overflow 62 bits of bytes";
   MemoryLimit limit = available_memory();
   const auto here = static_cast<std::uint64_t>(shmem_team_n_pes(SHMEM_TEAM_SHARED));
@@ -66,9 +66,9 @@ int show_help(const Place& place) {
 
 int run(const Options& options, const Shape& shape, const Place& place) {
   JobSpec spec{shape, options.type, static_cast<std::uint64_t>(place.ranks), options.seed};
-  std::string why = place.rank == 0 ? refusal(spec, options.blocks) : std::string();
+  std::string why = place.rank == 0 ? refusal(spec, options) : std::string();
   if (agree(why.empty() ? 0 : 1) != 0) return leave(place, why, kFailed);
-  MemoryNeed need = *memory_need(shape, spec.type, spec.ranks, options.blocks);
+  MemoryNeed need = *memory_need(shape, {spec.type, options.blas}, spec.ranks, options.blocks);
   Outcome outcome = run_job(options, spec, place, need);
   if (outcome.failure != nullptr) {
     std::string line = std::string(outcome.failure) + ": the job needs " +

@@ -11,7 +11,6 @@
 #include <limits>
 #include <string_view>
 
-#include "gemm.h"
 #include "verify.h"
 
 namespace matmul {
@@ -113,16 +112,16 @@ std::uint64_t MemoryNeed::heap() const {
   return 2 * result + workspace + signals + kHeapSlack;
 }
 
-std::optional<MemoryNeed> memory_need(const Shape& shape, ElementType type, std::uint64_t ranks,
+std::optional<MemoryNeed> memory_need(const Shape& shape, const Multiplier& by, std::uint64_t ranks,
                                       std::uint64_t blocks) {
-  std::uint64_t bytes = element_bytes(type);
+  std::uint64_t bytes = element_bytes(by.type);
   Checked matrices = (Checked{shape.m} * shape.k + Checked{shape.k} * shape.n) * bytes;
   Checked elements = Checked{shape.m} * shape.n;
   // The plans below multiply without a check: what passes here is far below their range.
   if (!(matrices + elements * (2 * bytes + kPartialBytes)).ok) return std::nullopt;
 
   TilePlan tiles(shape, ranks);
-  PanelPlan panels(shape, type, tiles);
+  PanelPlan panels(shape, by, tiles);
   Checked staging = Checked{tiles.slots()} * tiles.slot_elements() * kPartialBytes;
   Checked partials = elements * kPartialBytes;
   MemoryNeed need;

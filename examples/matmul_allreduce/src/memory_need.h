@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "options.h"
+#include "gemm.h"
 #include "tiles.h"
 
 namespace matmul {
@@ -25,7 +25,7 @@ struct MemoryNeed {
 };
 
 // With so many blocks of a kernel. nullopt when the numbers do not fit in 62 bits.
-std::optional<MemoryNeed> memory_need(const Shape& shape, ElementType type, std::uint64_t ranks,
+std::optional<MemoryNeed> memory_need(const Shape& shape, const Multiplier& by, std::uint64_t ranks,
                                       std::uint64_t blocks = 0);
 
 struct MemoryLimit {
