@@ -81,16 +81,15 @@ class Bf16Product::Kernels {
   }
 
   void multiply(const Bf16Operands& operands) {
-    const ProductShape& shape = operands.shape;
-    for (Kernel& kernel : kernels_) {
-      if (kernel.adds != operands.adds || kernel.shape.rows != shape.rows ||
-          kernel.shape.columns != shape.columns || kernel.shape.depth != shape.depth)
-        continue;
-      kernel.call.set(DNNL_ARG_SRC, operands.a);
-      kernel.call.set(DNNL_ARG_WEIGHTS, operands.packed_b);
-      kernel.call.set(DNNL_ARG_DST, operands.c);
-      return run(kernel.call);
-    }
+    const auto kernel = std::find_if(kernels_.begin(), kernels_.end(), [&](const Kernel& each) {
+      return each.shape == operands.shape && each.adds == operands.adds;
+    });
+    // A result that nothing writes would look like a wrong product.
+    if (kernel == kernels_.end()) throw std::logic_error("no kernel was compiled for this shape");
+    kernel->call.set(DNNL_ARG_SRC, operands.a);
+    kernel->call.set(DNNL_ARG_WEIGHTS, operands.packed_b);
+    kernel->call.set(DNNL_ARG_DST, operands.c);
+    run(kernel->call);
   }
 
  private:

@@ -20,6 +20,7 @@ Bf16Unit bf16_unit();
 
 struct ProductShape {
   std::uint64_t rows = 0, columns = 0, depth = 0;
+  bool operator==(const ProductShape&) const = default;
 };
 
 // a is row-major without gaps, and so is c.
