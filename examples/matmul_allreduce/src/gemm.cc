@@ -195,7 +195,7 @@ void Gemm::multiply_float(const Panel& panel, float* out, std::size_t stride) {
   matmul::multiply(input_.by.blas, product);
 }
 
-// `part` elements lie between the high and the low part of a number.
+// The low part of a number is stored `part` elements after its high part.
 void Gemm::load_bf16(const std::byte* from, std::uint16_t* to, std::size_t count,
                      std::size_t part) const {
   if (input_.by.type == ElementType::kBf16)

@@ -57,7 +57,7 @@ void print_rank(const JobSpec& spec, std::size_t rank, const Times& times, bool 
               is_right ? "PASS" : "FAIL");
 }
 
-// What overlap can gain. The slowest rank decides each time.
+// The bounds of overlap. The slowest rank determines each time.
 void print_bounds(const std::vector<Times>& ranks) {
   Times slowest;
   for (const Times& times : ranks) {
