@@ -100,7 +100,8 @@ trap 'end_ahead; rm -rf -- "$results"' EXIT
 
 # Most tests wait for half of their time. What compiles ahead needs the other half in the second tier.
 at_once=$jobs
-[[ $tier != first ]] || at_once=$((jobs + jobs / 2))
+more_at_once=$((jobs + jobs / 2))
+[[ $tier != first ]] || at_once=$more_at_once
 
 # What another checkout compiled is as good: paths below this one do not count.
 export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
@@ -529,6 +530,7 @@ part_tsan() {
   end_ahead
   step 'build tsan' build_tsan || return 0
   begin_ahead aarch64
+  [[ " ${parts[*]} " == *' aarch64 '* ]] || at_once=$more_at_once
   # TSan refuses an address at which the stand-in maps memory.
   run_ctest tsan build-tsan -E "$compiles_alone$($long || echo "|$are_alike")|^(hosts\.)?cuda\.|^unit\.device\.cuda_device$"
 }
