@@ -44,5 +44,7 @@ bool has_local_peer(int socket);
 // Sends small messages at once, and ends the connection if the peer host does not answer for
 // kTcpPatience. Does nothing for sockets other than TCP (a socket pair).
 void tune_connection(int socket);
+// Its close() informs the peer at once, whatever that has not read, which may be lost.
+void reset_on_close(int socket);
 
 }  // namespace memspan::inline net

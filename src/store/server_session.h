@@ -21,6 +21,7 @@
 
 #include "net/byte_channel.h"
 #include "net/event_loop.h"
+#include "net/tcp.h"
 #include "store/charges.h"
 #include "store/headroom.h"
 
@@ -361,6 +362,8 @@ class StoreSession : public std::enable_shared_from_this<StoreSession> {
     if (!has_begun) return shared_.loop.cancel(std::exchange(timer, 0));
     timer = shared_.loop.call_at(Clock::now() + limits_.frame, [self = shared_from_this()] {
       self->run([&] {
+        // The full buffer of a peer that reads nothing would hold back a normal end.
+        if (!self->queue_.empty()) reset_on_close(self->stream_->socket());
         self->close(lost(fmt::format("it took longer than {:.0f} s over one frame",
                                      to_seconds(self->limits_.frame))));
       });
