@@ -1,7 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of torch.distributed's backend have in common."""
 
+import datetime
+import faulthandler
+
 import torch
+import torch.distributed as dist
+
+
+def run_in_turn(checks, rank, ranks):
+    """In a process of a job: each check in one group, and its name printed."""
+    faulthandler.dump_traceback_later(100, exit=True)
+    torch.set_num_threads(1)
+    dist.init_process_group("memspan", timeout=datetime.timedelta(seconds=30))
+    for check in checks:
+        check(rank, ranks)
+        dist.barrier()
+        print(check.__name__, flush=True)
+    dist.destroy_process_group()
 
 
 class Block(torch.nn.Module):

@@ -2,7 +2,6 @@
 """What torch.distributed's backend does beside plain collectives."""
 
 import datetime
-import faulthandler
 import os
 import subprocess
 import sys
@@ -16,6 +15,7 @@ torch = pytest.importorskip("torch", reason="needs=torch")
 
 import torch.distributed as dist  # noqa: E402
 from memspan.torch import native, process_group  # noqa: E402
+from process_groups import run_in_turn  # noqa: E402
 from torch.distributed._functional_collectives import (  # noqa: E402
     allow_inflight_collective_as_graph_input_ctx,
 )
@@ -331,14 +331,7 @@ CHECKS = [
 
 
 def all_checks(rank, ranks):
-    faulthandler.dump_traceback_later(100, exit=True)
-    torch.set_num_threads(1)
-    dist.init_process_group("memspan", timeout=datetime.timedelta(seconds=30))
-    for check in CHECKS:
-        check(rank, ranks)
-        dist.barrier()
-        print(check.__name__, flush=True)
-    dist.destroy_process_group()
+    run_in_turn(CHECKS, rank, ranks)
 
 
 @pytest.mark.parametrize("ranks", hosts.ranks_or(3))

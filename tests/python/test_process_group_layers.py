@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch", reason="needs=torch")
 import torch.distributed as dist  # noqa: E402
 import torch.distributed._functional_collectives as functional  # noqa: E402
 from memspan.torch import native  # noqa: E402
+from process_groups import run_in_turn  # noqa: E402
 from torch._C import _distributed_c10d as c10d  # noqa: E402
 from torch.nn.parallel import DistributedDataParallel  # noqa: E402
 
@@ -403,14 +404,7 @@ CHECKS = [
 
 
 def all_checks(rank, ranks):
-    faulthandler.dump_traceback_later(100, exit=True)
-    torch.set_num_threads(1)
-    dist.init_process_group("memspan", timeout=datetime.timedelta(seconds=30))
-    for check in CHECKS:
-        check(rank, ranks)
-        dist.barrier()
-        print(check.__name__, flush=True)
-    dist.destroy_process_group()
+    run_in_turn(CHECKS, rank, ranks)
 
 
 @pytest.mark.parametrize("ranks", hosts.ranks_or(2))
