@@ -8,9 +8,12 @@
 // in every wait for one of them, and in a second thread while no thread waits.
 #pragma once
 
+#include <ATen/Parallel.h>
 #include <ATen/ThreadLocalState.h>
 #include <memspan/group.h>
+#include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -111,8 +114,11 @@ class GroupBackend : public SharingBackend {
       return nullptr;
     }
     auto work = c10::make_intrusive<Collective>(rank_, type, outputs, title, inputs);
-    if (turn && (!is_async || memspan_group_wait_for_arrivals(group, kPatienceUs) == SMEM_OK)) {
-      work->run(std::ref(task));
+    const bool is_now =
+        turn && (!is_async || memspan_group_wait_for_arrivals(group, patience_us()) == SMEM_OK);
+    if (is_now) work->run(std::ref(task));
+    if (turn && is_async) last_ = Clock::now();
+    if (is_now) {
       turn.give_up();
       work->end();  // no caller has it or its future yet
       return work;
@@ -137,9 +143,26 @@ class GroupBackend : public SharingBackend {
 
  private:
   static constexpr const char* kShutDown = "the process group has been shut down";
+  using Clock = std::chrono::steady_clock;
+
   // A collective is work for the processor: once all members are there it is quicker to do it at
-  // once than beside the computation. A caller waits for the others no longer than this.
+  // once than beside the computation. A caller waits for the others no longer than this...
   static constexpr uint32_t kPatienceUs = 5000;
+  // ... or, if the members' threads take all cores, than a quarter of the time since its last
+  // asynchronous collective: the later members that compute alike come, the longer they computed.
+  static constexpr uint32_t kMostPatienceUs = 100'000;
+  static constexpr int kComputedToPatience = 4;
+
+  // With the turn.
+  uint32_t patience_us() const {
+    cpu_set_t cores;
+    if (sched_getaffinity(0, sizeof cores, &cores) != 0 ||
+        at::get_num_threads() * size_ < CPU_COUNT(&cores))
+      return kPatienceUs;
+    const auto since = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - last_);
+    return static_cast<uint32_t>(
+        std::clamp<int64_t>(since.count() / kComputedToPatience, kPatienceUs, kMostPatienceUs));
+  }
 
   // Whether PyTorch would crash without a work. Between torch.compile's regions it can keep each
   // collective's work for a later wait. PyTorch 2.13 has two names for three collectives. If a
@@ -186,6 +209,8 @@ class GroupBackend : public SharingBackend {
   std::shared_ptr<Channel> channel_;  // owners: this and the works of messages
   c10::intrusive_ptr<Options> options_;
   CollectiveQueue queue_;
+  Clock::time_point
+      last_;  // when the last asynchronous collective was done or queued; with the turn
   std::atomic<uint64_t> sequence_ = 0;
   const LiveGroup live_{[this] { return queue_.is_idle(); }, [this] { abort(); }};
 };
