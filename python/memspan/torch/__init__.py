@@ -19,6 +19,7 @@ which TorchScript can call; they are compiled where they are used (memspan.torch
 
 import memspan_autoload
 from memspan.torch.classes import load_classes
+from memspan.torch.ddp import reduce_after_backward
 from memspan.torch.handle import SymmetricMemory
 from memspan.torch.handler import TorchSymmetricMemoryHandler
 
@@ -38,5 +39,6 @@ __all__ = [
     "TorchSymmetricMemoryHandler",
     "enable_symmetric_memory",
     "load_classes",
+    "reduce_after_backward",
     "symmetric_memory",
 ]
