@@ -152,7 +152,7 @@ else
   step memfabric 400 '' python3 benchmarks/memfabric/memfabric.py --build "$build" --rounds 3 --repetitions 3
   step transfers 240 "$no_transfers" "$python" benchmarks/python/rivals.py --only "$(joined "${transfers[@]}")" --rounds 5 --budget 1
   step deepspeed 120 "$no_deepspeed" "$python" benchmarks/python/rivals.py --only allreduce --rounds 5 --budget 1
-  step gloo 240 "$no_torch" "$python" benchmarks/python/collectives.py --rounds 3
+  step gloo 300 "$no_torch" "$python" benchmarks/python/collectives.py --rounds 3
   step python 60 "$no_wheel" "$python" benchmarks/python/python.py --rounds 5
   step fused 120 "$no_torch" "$python" benchmarks/python/fused.py --rounds 3
   step programs 180 '' python3 benchmarks/programs.py --build "$build"

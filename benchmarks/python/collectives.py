@@ -5,8 +5,8 @@
 
 Run it by an interpreter that has memspan and PyTorch. For each collective, size and number of processes
 every round times gloo, memspan and a copy of as many bytes within a process, one after the other; the
-tables have the median times and the median of the rounds' ratios. The last table is a training step of
-DistributedDataParallel: what it takes longer with a backend than without any communication.
+tables have the median times and the median of the rounds' ratios. The last rows are training steps of
+DistributedDataParallel and FSDP2: what they take longer with a backend than without any communication.
 
 With --hosts, as root, only all-reduces are timed, of two processes in a network namespace each. What is
 bare there is an exchange over a TCP connection: both processes send as many bytes as the tensor has, and
@@ -43,6 +43,8 @@ BUDGET = 16 * MIB  # bytes of a timing, in as many calls as that takes
 MOST_CALLS = 100
 LIMIT_S = 1500
 LEAST_RATIO, LEAST_MEAN, MOST_STEP = 2.0, 4.0, 0.8
+MOST_AFTER, MOST_OF_REDUCTION, MOST_SHARDED = 0.4, 1.7, 0.25
+KEEPS_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}  # docs/pytorch.md
 LEAST_RATIO_OF_HOSTS = 1.5
 
 
@@ -124,36 +126,64 @@ def time_collectives(dist, torch, groups, rounds, chosen=None, exchange=None):
                 print("row", name, size, json.dumps(times), sep="\t", flush=True)
 
 
-def time_steps(dist, torch, groups, rounds):
-    """(gloo - alone, memspan - alone, alone) s of a step, lines of rank 0; 25 million parameters"""
+def replicas_of(model, groups):
+    """The model in DistributedDataParallel of each group, of memspan's with its hook, and with a hook that does nothing."""
+    from memspan.torch import reduce_after_backward
+    from torch.futures import Future
     from torch.nn.parallel import DistributedDataParallel
 
+    def nothing(_, bucket):
+        future = Future()
+        future.set_result(bucket.buffer())
+        return future
+
+    replicas = {name: DistributedDataParallel(model, process_group=group) for name, group in groups.items()}
+    for name in ("after", "nothing"):
+        replicas[name] = DistributedDataParallel(model, process_group=groups["memspan"])
+    reduce_after_backward(replicas["after"])
+    replicas["nothing"].register_comm_hook(None, nothing)
+    return replicas
+
+
+def sharded_by(group, model):
+    """Such a model in FSDP2."""
+    import copy
+
+    from torch.distributed.device_mesh import DeviceMesh
+    from torch.distributed.fsdp import fully_shard
+
+    mesh, sharded = DeviceMesh.from_group(group, "cpu"), copy.deepcopy(model)
+    for layer in sharded:
+        fully_shard(layer, mesh=mesh)
+    return fully_shard(sharded, mesh=mesh)
+
+
+def time_steps(dist, torch, groups, rounds):
+    """A line of rank 0: s of a step with each side in each round, and of the all-reduces; 25 million parameters"""
     torch.manual_seed(3)
     width = 2500
     model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(4)))
-    replicas = {name: DistributedDataParallel(model, process_group=group) for name, group in groups.items()}
-    batch = torch.randn(64, width)
+    count = sum(p.numel() for p in model.parameters())
+    sharded = {f"sharded {name}": sharded_by(group, model) for name, group in groups.items()}
+    sides = {**replicas_of(model, groups), **sharded}
+    batch, flat = torch.randn(64, width), torch.ones(count)
 
-    def step(replica, alone):
-        with replica.no_sync() if alone else contextlib.nullcontext():
-            replica(batch).sum().backward()
-        model.zero_grad()
+    def step(side, alone=False):
+        with side.no_sync() if alone else contextlib.nullcontext():
+            side(batch).sum().backward()
+        side.zero_grad()
 
-    ratios, times = [], {name: [] for name in (*BACKENDS, "alone")}
+    calls = {name: (lambda side=side: step(side)) for name, side in sides.items()}
+    calls["alone"] = lambda: step(sides["memspan"], True)
+    calls["reduction"] = lambda: dist.all_reduce(flat, group=groups["memspan"])
+    times = {name: [] for name in calls}
     for turn in range(rounds + 1):  # the first builds the buckets anew
-        now = {}
-        for name, group in groups.items():
-            now[name] = timed(dist, lambda: step(replicas[name], False), 3, group)
-        now["alone"] = timed(dist, lambda: step(replicas["memspan"], True), 3, groups["memspan"])
-        if turn == 0:
-            continue
-        for name, value in now.items():
-            times[name].append(value)
-        ratios.append((now["memspan"] - now["alone"]) / (now["gloo"] - now["alone"]))
+        for name, call in calls.items():
+            took = timed(dist, call, 3, groups["gloo" if "gloo" in name else "memspan"])
+            if turn > 0:
+                times[name].append(took)
     if dist.get_rank() == 0:
-        count = sum(p.numel() for p in model.parameters())
-        medians = (statistics.median(times[what]) for what in (*BACKENDS, "alone"))
-        print("step", count, *medians, statistics.median(ratios), sep="\t", flush=True)
+        print("step", count, json.dumps(times), sep="\t", flush=True)
 
 
 def worker(what, rounds):
@@ -209,12 +239,26 @@ def mean_of(rows, world):
     return record.Row("geometric mean", "", processes=world, ratio=mean, target=1 / LEAST_MEAN, rounds=rows[0].rounds)
 
 
-def step_of(lines, rounds):
-    """The time that communication adds to a step."""
-    _, count, gloo, ours, alone, ratio = next(line for line in lines if line[0] == "step")
-    gloo, ours, alone = (float(value) * 1e6 for value in (gloo, ours, alone))
-    name = f"time that communication adds to a step of DistributedDataParallel, {int(count) // 1_000_000} million parameters"
-    return record.Row(name, "us", processes=2, ours=ours - alone, rival=gloo - alone, ratio=float(ratio), target=MOST_STEP, rounds=rounds)
+def step_row(lines, name, ours, rival, without, target, **more):
+    """What a step takes longer with `ours` than with `without`; the same of the rival, or its whole time."""
+    _, count, values = next(line for line in lines if line[0] == "step")
+    times = {what: [value * 1e6 for value in found] for what, found in json.loads(values).items()}
+    mine = [a - b for a, b in zip(times[ours], times[without])]
+    theirs = times[rival] if rival == "reduction" else [a - b for a, b in zip(times[rival], times[without])]
+    name = name.format(f"{int(count) // 1_000_000} million parameters")
+    return record.of_rounds(name, "us", mine, theirs, processes=2, target=target, **more)
+
+
+def rows_of_steps(rounds):
+    plain = run("steps", 2, rounds)
+    kept = run("steps", 2, rounds, **KEEPS_MEMORY)
+    after = "the same with reduce_after_backward() and kept memory, beyond a hook that does nothing"
+    return [
+        step_row(plain, "time that communication adds to a step of DistributedDataParallel, {}", "memspan", "gloo", "alone", MOST_STEP),
+        step_row(kept, after, "after", "gloo", "nothing", MOST_AFTER),
+        step_row(kept, after, "after", "reduction", "nothing", MOST_OF_REDUCTION, against="an all-reduce of as many bytes"),
+        step_row(kept, "time that communication adds to a step of FSDP2 with kept memory, {}", "sharded memspan", "sharded gloo", "alone", MOST_SHARDED),
+    ]
 
 
 def main():
@@ -235,7 +279,7 @@ def main():
             lines = run("collectives", world, given.rounds)
             found = rows_of(lines, world, LEAST_RATIO)
             rows += [*found, mean_of(found, world)]
-        rows.append(step_of(run("steps", 2, given.rounds), given.rounds))
+        rows += rows_of_steps(given.rounds)
     versions = {"memspan": version("memspan"), "PyTorch": lines[-1][1].partition("+")[0]}
     one = record.table(title, command, "gloo", versions, rows)
     page.show(one)
