@@ -54,17 +54,21 @@ void read_call_data(const ProcessGroup& group, int member, void* data, std::size
 // Pieces of `bytes` bytes altogether through the pipeline buffers: fill(k) writes to
 // group.my_buffer(), then comes a barrier, and consume(k) reads group.buffer_of(). Once the calls
 // were compared and before anything is consumed, agree() gives how many pieces there are, at least
-// one, or a failure, the same on all members.
+// one, or a failure, the same on all members. `use` holds for each piece.
 template <typename Fill, typename Agree, typename Consume>
 Status in_agreed_steps(ProcessGroup& group, const CallSignature& signature, std::size_t bytes,
-                       Fill fill, Agree agree, Consume consume) {
+                       const BufferUse& use, Fill fill, Agree agree, Consume consume) {
   // The buffer of two barriers ago is free.
-  MEMSPAN_PASS(group.team().settle(signature.what()));
+  MEMSPAN_PASS(group.is_idle(use) ? group.give_back(signature.what(), use)
+                                  : group.team().settle(signature.what()));
   StageWrites& stage = group.stage();
   stage.begin(static_cast<std::size_t>(signature.call), bytes);
   std::size_t steps = 1;
   for (std::size_t step = 0; step < steps; ++step) {
     const bool is_first = step == 0;
+    // Calls of two steps begin with the same buffer each time.
+    if (!is_first && group.is_idle(use)) [[unlikely]]
+      MEMSPAN_PASS(group.give_back(signature.what(), use));
     fill(step);
     // Completes the writes, so that the others can read them. If they do not complete in time, the
     // barrier would wait for the same member once more: this member does not enter it, and the
@@ -108,7 +112,8 @@ Status in_pieces(ProcessGroup& group, const CallSignature& signature, std::size_
                  Consume consume) {
   const auto piece = [&](std::size_t step) { return piece_of(signature.bytes, most, step); };
   return in_agreed_steps(
-      group, signature, signature.bytes, [&](std::size_t step) { fill(piece(step)); },
+      group, signature, signature.bytes, {most, std::min(most, signature.bytes)},
+      [&](std::size_t step) { fill(piece(step)); },
       [&] { return Result<std::size_t>(pieces_of(signature.bytes, most)); },
       [&](std::size_t step) { consume(piece(step)); });
 }

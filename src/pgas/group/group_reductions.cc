@@ -42,6 +42,8 @@ struct Reducing {
 };
 
 Status reduce_in_call(const Reducing& all) {
+  if (all.group.is_idle(kNoBuffer)) [[unlikely]]
+    MEMSPAN_PASS(all.group.give_back(all.signature.what(), kNoBuffer));
   MEMSPAN_PASS(checked_barrier(all.group, all.signature, all.values, all.bytes));
   if (!all.wants) return Status::ok();
   std::vector<std::array<std::byte, kCallDataBytes>> copies(
@@ -75,6 +77,7 @@ struct Slices {
 
   // The results of the last piece need one more step than there are pieces.
   std::size_t steps() const { return pieces_of(all.bytes, piece_bytes) + 1; }
+  BufferUse use() const { return {slots.bytes, each_of(std::min(all.bytes, piece_bytes))}; }
 
   void fill(std::size_t step) const {
     ProcessGroup& group = all.group;
@@ -110,13 +113,15 @@ struct Slices {
   // This member's sums are made in its caller's memory: no member reads them in the buffer.
   bool is_in_place() const { return all.wants && !all.group.has_near(); }
 
-  // The part of piece `step` that `member` combines; the last piece is also cut evenly. Whole cache
-  // lines are whole elements of every type.
+  // The last piece is also cut evenly. Whole cache lines are whole elements of every type.
+  std::size_t each_of(std::size_t bytes) const {
+    return std::min(slots.bytes, (bytes / members + kCacheLine) / kCacheLine * kCacheLine);
+  }
+  // The part of piece `step` that `member` combines.
   Piece slice(std::size_t step, int member) const {
     const Piece piece = piece_of(all.bytes, piece_bytes, step);
-    const std::size_t each =
-        std::min(slots.bytes, (piece.bytes / members + kCacheLine) / kCacheLine * kCacheLine);
-    const Piece part = piece_of(piece.bytes, each, static_cast<std::size_t>(member));
+    const Piece part =
+        piece_of(piece.bytes, each_of(piece.bytes), static_cast<std::size_t>(member));
     return {piece.begin + part.begin, part.bytes};
   }
 };
@@ -127,7 +132,8 @@ Status reduce(const Reducing& all) {
     return reduce_whole(all);
   const Slices slices{all};
   return in_agreed_steps(
-      all.group, all.signature, all.bytes, [&](std::size_t step) { slices.fill(step); },
+      all.group, all.signature, all.bytes, slices.use(),
+      [&](std::size_t step) { slices.fill(step); },
       [&] { return Result<std::size_t>(slices.steps()); },
       [&](std::size_t step) { slices.consume(step); });
 }

@@ -2,6 +2,7 @@
 #include "pgas/group/process_group.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <bit>
@@ -29,7 +30,8 @@ ProcessGroup::ProcessGroup(std::unique_ptr<World> world)
     : world_(std::move(world)),
       team_(Team::world(*world_)),
       has_far_(!world_->nodes().is_one()),
-      has_messages_(static_cast<std::size_t>(world_->size())) {}
+      has_messages_(static_cast<std::size_t>(world_->size())),
+      idle_(world_->size()) {}
 
 std::size_t ProcessGroup::heap_bytes(const NodeMap& nodes) {
   const auto members = static_cast<std::size_t>(nodes.peers());
@@ -94,7 +96,7 @@ Status ProcessGroup::complete_shares() {
 
 Status ProcessGroup::arrive() {
   MEMSPAN_PASS(team_->settle("arriving"));
-  ++arrived_;
+  const std::uint64_t arrival = arrived() + 1;
   for (int node = 0; node < world_->nodes().count(); ++node) {
     const int leader = world_->nodes().leader_of(node);
     if (is_near(leader)) continue;
@@ -103,20 +105,21 @@ Status ProcessGroup::arrive() {
     // A member that is gone will be noticed by the collective.
     static_cast<void>(atomic_at(world_->routes(), route, add, far_arrivals_in(rank()), nullptr));
   }
-  arrivals_of(rank()).store(arrived_, std::memory_order_release);
+  arrivals_of(rank()).store(arrival, std::memory_order_release);
   wake_if_all_arrived();
   return Status::ok();
 }
 
 bool ProcessGroup::have_all_arrived() const {
   const std::vector<int>& near = near_members();
+  const std::uint64_t own = arrived();
   for (const int member : near)
-    if (arrivals_of(member).load(std::memory_order_acquire) < arrived_) return false;
+    if (arrivals_of(member).load(std::memory_order_acquire) < own) return false;
   if (!has_far_) return true;
   const auto far = static_cast<std::uint64_t>(size()) - near.size();
   const auto& sum =
       *reinterpret_cast<const std::atomic<std::uint64_t>*>(far_arrivals_in(node_leader()));
-  return sum.load(std::memory_order_acquire) >= arrived_ * far;
+  return sum.load(std::memory_order_acquire) >= own * far;
 }
 
 // The last one to arrive wakes the members that wait for it. Mostly no member sleeps, and the lines
@@ -142,6 +145,32 @@ Status ProcessGroup::wait_for_arrivals(Duration patience) {
 std::byte* ProcessGroup::channel(int owner, int member) const {
   return world_->heap_of(owner) + kArrivalsBytes + 2 * kPipelineBytes +
          static_cast<std::size_t>(member) * kChannelBytes;
+}
+
+// The others may be ahead of this member, in the call that begins here: they write what it uses of
+// the next buffer. Its old bytes have no readers any more. The last barrier's buffer may have some.
+Status ProcessGroup::give_back(const char* what, const BufferUse& use) {
+  MEMSPAN_PASS(team_->settle(what));
+  const std::uint64_t next = team_->sequence() + 1;
+  if (!idle_.take(next & 1)) return Status::ok();
+#ifdef MEMSPAN_NATIVE_RMA
+  if (has_far_) return Status::ok();  // the network may have pinned the pages
+#endif
+  const auto remove_rest = [&use](std::byte* buffer) {
+    for (std::size_t at = 0; at + use.stride <= kPipelineBytes; at += use.stride) {
+      const auto end = reinterpret_cast<std::uintptr_t>(buffer) + at + use.stride;
+      const std::uintptr_t begin = align_up(end - use.stride + use.bytes, page_size());
+      if (begin + page_size() > end) continue;
+      // Locked pages stay.
+      madvise(reinterpret_cast<void*>(begin), (end - begin) / page_size() * page_size(),
+              MADV_REMOVE);
+    }
+  };
+  remove_rest(buffer_in(rank(), next));
+  if (has_far_ && rank() == node_leader())
+    for (int member = 0; member < size(); ++member)
+      if (!is_near(member)) remove_rest(copy_of_buffer(member, next, rank()));
+  return Status::ok();
 }
 
 void StageWrites::begin(std::size_t kind, std::size_t bytes) {

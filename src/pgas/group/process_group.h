@@ -19,6 +19,7 @@
 #pragma once
 
 #include "device/host/copy.h"
+#include "pgas/group/idle_buffers.h"
 #include "pgas/reduction/kernels.h"
 #include "pgas/team.h"
 
@@ -84,6 +85,8 @@ class StageWrites {
 // The size of a pipeline buffer: small enough for those of two members to stay in their
 // second-level caches, large enough for a barrier to cost little beside it.
 inline constexpr std::size_t kPipelineBytes = std::size_t{512} << 10;
+// The use of them by a call whose data travel with its barrier.
+inline constexpr BufferUse kNoBuffer{kPipelineBytes, 0};
 // The size of a member's channel, for messages with another one.
 inline constexpr std::size_t kChannelBytes = std::size_t{128} << 10;
 inline constexpr int kMostGroupMembers = 1024;
@@ -132,7 +135,7 @@ class ProcessGroup : NotCopyable {
   void give_all(std::size_t offset, const void* from, std::size_t bytes) {
     std::byte* const to = my_buffer() + offset;
     stage_.write(to, from, bytes);
-    share(offset, to, bytes);
+    if (has_far_) share(offset, to, bytes);
   }
   // Shares bytes at that offset of my_buffer() with other nodes. They may be elsewhere: if
   // has_near() is false, no member reads my_buffer().
@@ -166,6 +169,11 @@ class ProcessGroup : NotCopyable {
   }
   // How this member's buffer is written in the call under way.
   StageWrites& stage() { return stage_; }
+  // For each step of a call, before it writes or enters its barrier: whether give_back() is due,
+  // because no large call was made for a while.
+  bool is_idle(const BufferUse& use) { return idle_.is_due(use); }
+  // Settles the team and gives back what the call does not use of this member's next buffer.
+  Status give_back(const char* what, const BufferUse& use);
   // Before a barrier: completes the shares. Fails if one of them could not be put.
   Status complete_shares();
   // Announces this member's next collective. Call it for each, or for none. Waits until all have
@@ -253,6 +261,7 @@ class ProcessGroup : NotCopyable {
   const std::vector<int>& near_members() const {
     return world_->nodes().peers_of(world_->nodes().node_of(rank()));
   }
+  std::uint64_t arrived() const { return arrivals_of(rank()).load(std::memory_order_relaxed); }
   bool have_all_arrived() const;
   void wake_if_all_arrived() const;
 
@@ -262,7 +271,7 @@ class ProcessGroup : NotCopyable {
   bool has_far_;                                 // there are members on other nodes
   std::vector<std::atomic<bool>> has_messages_;  // by member
   Status sharing_;                               // the first failure of a put for the next barrier
-  std::uint64_t arrived_ = 0;                    // how often this member has
+  IdleBuffers idle_;
 };
 
 // Collectives of a ProcessGroup on ordinary memory. All are blocking and called by every member in
