@@ -129,6 +129,7 @@ joined() {
 }
 
 no_mpi=$(unless 'no MPI is installed (--install)' test "${#mpis[@]}" -gt 0)
+no_openmpi=$(unless 'Open MPI is not installed (--install)' test -x "$build/rivals/openmpi/bin/mpicxx")
 no_root=$(unless 'network namespaces need root' has_hosts)
 no_iperf=${no_root:-$(unless 'iperf3 is not installed' command -v iperf3)}
 no_valgrind=$(unless 'valgrind is not installed' command -v valgrind)
@@ -155,6 +156,7 @@ else
   step gloo 300 "$no_torch" "$python" benchmarks/python/collectives.py --rounds 3
   step python 60 "$no_wheel" "$python" benchmarks/python/python.py --rounds 5
   step fused 120 "$no_torch" "$python" benchmarks/python/fused.py --rounds 3
+  step memory 120 "$no_openmpi" python3 benchmarks/memory/memory.py --build "$build" --mpi "$build/rivals/openmpi"
   step programs 180 '' python3 benchmarks/programs.py --build "$build"
   step instructions 30 "$no_calls" python3 benchmarks/instructions/instructions.py "$calls"
   step product 120 "$no_product" python3 benchmarks/device/fused_matmul.py --build "$build" --rounds 3

@@ -208,7 +208,7 @@ class Table:
         if self.wide:
             return self.picture_of_sizes(f"time of memspan over that of {self.rival}, and memspan's time or bandwidth", f"{below}; framed: misses its target")
         bars = [chart.Bar(label(row) + (f", {side}" if len(self.sides) > 1 else ""), 1 / row.ratio)
-                for side, rows in self.rows.items() for row in rows if row.ratio]
+                for side, rows in self.rows.items() for row in rows if row.ratio and row.unit not in record.SIZES]
         return chart.bars(f"how many times as fast as {self.rival} memspan is", below, bars) if len(bars) >= LEAST_SIZES else None
 
     def picture_of_sizes(self, title, below):
@@ -265,10 +265,10 @@ def all_tables(records):
 
 
 def with_ratios(records):
-    """(machine, identity, table, rows that have a ratio) of the tables that have a rival"""
+    """(machine, identity, table, rows that have a ratio) of the tables of times that have a rival"""
     for side, identity, one in all_tables(records):
         rows = [row for row in record.rows_of(one) if row.ratio is not None]
-        if one["rival"] and rows:
+        if one["rival"] and any(row.unit not in record.SIZES for row in rows):
             yield side, identity, one, rows
 
 

@@ -24,6 +24,7 @@ from statistics import median, quantiles
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "measurements"
 RATES = ("MB/s", "GB/s", "Mop/s")
+SIZES = ("KiB", "MiB")
 MOST_BUSY = 0.3  # cores with other work; a machine that does nothing else has its services
 LOOK_S = 0.5
 _CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
