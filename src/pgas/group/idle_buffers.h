@@ -48,11 +48,11 @@ class IdleBuffers {
   }
 
  private:
-  // Reading the clock in each call would be measurable. Calls 1, 2, 4, ..., 64 do, then 7 of 64: at
-  // a steady rate that is at most twice as late.
+  // Reading the clock in each call would be measurable. Calls 1, 2, 4, ..., 64 do, then one of 64:
+  // at a steady rate that is at most twice as late.
   [[gnu::noinline]] bool is_over() {
     ++small_calls_;
-    if ((small_calls_ & (small_calls_ - 1)) % 64 == 0)
+    if (small_calls_ % 64 == 0 || (small_calls_ & (small_calls_ - 1)) == 0)
       is_over_ = last_tick() - last_large_ >= patience_;
     return is_over_;
   }
