@@ -2,8 +2,6 @@
 // A named endpoint of this process: what it has registered, and its transfers with others.
 #pragma once
 
-#include <sys/prctl.h>
-
 #include "core/environment.h"
 #include "core/interrupt.h"
 #include "core/log.h"
@@ -14,6 +12,7 @@
 #include "fabric/transfer/worker.h"
 #include "net/metrics_server.h"
 #include "observe/counters.h"
+#include "transport/cma/vector_copy.h"
 
 namespace memspan::transfer {
 
@@ -37,8 +36,7 @@ class Endpoint {
     MEMSPAN_PASS_ASSIGN(auto pages, RegistrationPages::create());
     MEMSPAN_PASS_ASSIGN(auto notifications, NotificationQueue::create());
     MEMSPAN_PASS_ASSIGN(auto worker, Worker::create());
-    // If the Yama module restricts ptrace, peers may still reach this process's memory.
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    let_peers_copy();
     std::unique_ptr<Endpoint> made(new Endpoint(std::move(member), std::move(record),
                                                 std::move(pages), std::move(notifications),
                                                 std::move(worker), patience));

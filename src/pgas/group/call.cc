@@ -69,6 +69,16 @@ Status checked_barrier(ProcessGroup& group, const CallSignature& signature, cons
   return other < 0 ? Status::ok() : explain_difference(team, payload.call(), other);
 }
 
+Status planned_barrier(ProcessGroup& group, const CallSignature& signature, std::size_t bytes,
+                       std::uint64_t mine) {
+  DirectReads& reads = group.direct_reads();
+  const auto kind = static_cast<std::size_t>(signature.call);
+  const std::uint64_t word = reads.announce(kind, bytes, mine);
+  MEMSPAN_PASS(checked_barrier(group, signature, &word, sizeof word));
+  reads.hear(kind, group.team().word(0, kCallWords));
+  return Status::ok();
+}
+
 Status broadcast_barrier(ProcessGroup& group, const CallSignature& signature, const void* data,
                          std::size_t data_bytes) {
   Team& team = group.team();

@@ -134,6 +134,7 @@ Status reduce(const Reducing& all) {
   return in_agreed_steps(
       all.group, all.signature, all.bytes, slices.use(),
       [&](std::size_t step) { slices.fill(step); },
+      [&] { return checked_barrier(all.group, all.signature); },
       [&] { return Result<std::size_t>(slices.steps()); },
       [&](std::size_t step) { slices.consume(step); });
 }

@@ -29,6 +29,7 @@ Result<std::unique_ptr<ProcessGroup>> ProcessGroup::join(int rank, int size,
 ProcessGroup::ProcessGroup(std::unique_ptr<World> world)
     : world_(std::move(world)),
       team_(Team::world(*world_)),
+      direct_reads_(*world_, *team_),
       has_far_(!world_->nodes().is_one()),
       has_messages_(static_cast<std::size_t>(world_->size())),
       idle_(world_->size()) {}

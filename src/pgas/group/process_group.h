@@ -19,6 +19,7 @@
 #pragma once
 
 #include "device/host/copy.h"
+#include "pgas/group/direct_reads.h"
 #include "pgas/group/idle_buffers.h"
 #include "pgas/reduction/kernels.h"
 #include "pgas/team.h"
@@ -174,6 +175,8 @@ class ProcessGroup : NotCopyable {
   bool is_idle(const BufferUse& use) { return idle_.is_due(use); }
   // Settles the team and gives back what the call does not use of this member's next buffer.
   Status give_back(const char* what, const BufferUse& use);
+  // Large values that are read where they are, not through the buffers.
+  DirectReads& direct_reads() { return direct_reads_; }
   // Before a barrier: completes the shares. Fails if one of them could not be put.
   Status complete_shares();
   // Announces this member's next collective. Call it for each, or for none. Waits until all have
@@ -247,10 +250,11 @@ class ProcessGroup : NotCopyable {
   }
   void put_to_node(int node, std::size_t offset, const std::byte* from, std::size_t bytes);
 
-  // The arrivals of a member, in a line of its heap that only it writes: a synchronous collective
-  // then waits for no line of another core. Behind it, in the heap of each node's leader, the sum
-  // of the arrivals of all members of other nodes. A member arrives at the next collective only
-  // after the last one, at which all arrived: so the sum says enough.
+  // The arrivals of a member, in a line of its heap that only it writes (DirectReads::gave_up_of()
+  // is also there): a synchronous collective then waits for no line of another core. Behind it, in
+  // the heap of each node's leader, the sum of the arrivals of all members of other nodes. A member
+  // arrives at the next collective only after the last one, at which all arrived: so the sum says
+  // enough.
   static constexpr std::size_t kArrivalsBytes = 2 * kFalseSharingRange;
 
   std::atomic<std::uint64_t>& arrivals_of(int member) const {
@@ -268,6 +272,7 @@ class ProcessGroup : NotCopyable {
   std::unique_ptr<World> world_;
   std::unique_ptr<Team> team_;
   StageWrites stage_;
+  DirectReads direct_reads_;
   bool has_far_;                                 // there are members on other nodes
   std::vector<std::atomic<bool>> has_messages_;  // by member
   Status sharing_;                               // the first failure of a put for the next barrier

@@ -17,6 +17,10 @@
 
 namespace memspan::inline transport {
 
+// Lets the other processes of this user move this process's memory where the Yama module restricts
+// that to parents.
+void let_peers_copy();
+
 // Moves one piece. False: not all of it; VectorCopy reports why.
 bool move_piece(pid_t process, MoveDirection direction, std::byte* local, std::uint64_t remote,
                 std::size_t bytes);
