@@ -17,6 +17,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
@@ -148,16 +149,23 @@ class GroupBackend : public SharingBackend {
   // A collective is work for the processor: once all members are there it is quicker to do it at
   // once than beside the computation. A caller waits for the others no longer than this...
   static constexpr uint32_t kPatienceUs = 5000;
-  // ... or, if the members' threads take all cores, than a quarter of the time since its last
-  // asynchronous collective: the later members that compute alike come, the longer they computed.
+  // ... or, if the threads of this host's members take all cores, than a quarter of the time since
+  // its last asynchronous collective: the later members that compute alike come, the longer they
+  // computed.
   static constexpr uint32_t kMostPatienceUs = 100'000;
   static constexpr int kComputedToPatience = 4;
 
+  // How many ranks the launcher started on this host, if it says that, else all.
+  int ranks_here() const {
+    const char* const text = std::getenv("LOCAL_WORLD_SIZE");  // NOLINT(concurrency-mt-unsafe)
+    const long ranks = text == nullptr ? 0 : std::strtol(text, nullptr, 10);
+    return ranks > 0 && ranks < size_ ? static_cast<int>(ranks) : size_;
+  }
   // With the turn.
   uint32_t patience_us() const {
     cpu_set_t cores;
     if (sched_getaffinity(0, sizeof cores, &cores) != 0 ||
-        at::get_num_threads() * size_ < CPU_COUNT(&cores))
+        at::get_num_threads() * ranks_here() < CPU_COUNT(&cores))
       return kPatienceUs;
     const auto since = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - last_);
     return static_cast<uint32_t>(
@@ -209,8 +217,7 @@ class GroupBackend : public SharingBackend {
   std::shared_ptr<Channel> channel_;  // owners: this and the works of messages
   c10::intrusive_ptr<Options> options_;
   CollectiveQueue queue_;
-  Clock::time_point
-      last_;  // when the last asynchronous collective was done or queued; with the turn
+  Clock::time_point last_;  // of the last asynchronous collective; with the turn
   std::atomic<uint64_t> sequence_ = 0;
   const LiveGroup live_{[this] { return queue_.is_idle(); }, [this] { abort(); }};
 };
