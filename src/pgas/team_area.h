@@ -76,16 +76,11 @@ class TeamArea : public SyncArea, NotCopyable {
         return peer;
     return -1;
   }
-  int missing_from_counter(std::uint64_t sequence) const {
-    if (const int lost = missing_from_flags(sequence); lost >= 0) return lost;
-    // All have left their flags; one may have died before it was counted.
-    int dead = -1;
-    for (int member = 0; member < members_.size(); ++member) {
-      if (!members_.is_alive(member)) dead = members_.peer_of(member);
-      if (!has_entered(member, sequence)) return -1;
-    }
-    const auto due = static_cast<std::uint64_t>(members_.size()) * sequence;
-    return header().entered.load(std::memory_order_acquire) < due ? dead : -1;
+  // The first peer whose member has not entered barrier `sequence`, or -1.
+  int first_awaited(std::uint64_t sequence) const {
+    for (int member = 0; member < members_.size(); ++member)
+      if (!has_entered(member, sequence)) return members_.peer_of(member);
+    return -1;
   }
   // Barrier `sequence` is over for the members that wait for that, not for flags.
   void release(std::uint64_t sequence) const {

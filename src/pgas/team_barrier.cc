@@ -129,12 +129,14 @@ Status TeamBarrier::barrier_by_central_counter(const char* what, std::uint64_t s
   return wait_for(
       world().waiting(), WaitsFor::kSync, what, Deadline::never(),
       [&] { return header.released.load(std::memory_order_acquire) >= sequence; },
-      Needs{[&] { return first_lost(area_.missing_from_counter(sequence)); },
-            [&] {
-              int member = 0;
-              while (member < size() && area_.has_entered(member, sequence)) ++member;
-              return member < size() ? peer_of(member) : -1;
-            }});
+      Needs{[&] {
+              const int missing = area_.missing_from_flags(sequence);
+              // A member may have died before it was counted, or before it released the others as
+              // the last one. So the flags decide once there are losses.
+              if (missing < 0 && area_.first_awaited(sequence) < 0) area_.release(sequence);
+              return first_lost(missing);
+            },
+            [&] { return area_.first_awaited(sequence); }});
 }
 
 // Barriers of broadcasts, at which the root does not wait. It may be ahead of the others by as many

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -192,6 +193,51 @@ TEST(TeamsTest, TwoRootsOfOneBroadcastEndTheTeam) {
         << status.message();
     EXPECT_NE(status.message().find("PE_root"), std::string::npos) << status.message();
     EXPECT_EQ(team.barrier("test").code(), Code::kInvalidArgument);
+  });
+}
+
+// Member 2 dies at one of three points of a barrier by counter, after it has set its flag.
+enum class Dies { kBeforeItIsCounted, kCounted, kAsTheLastOneBeforeTheRelease };
+class CounterTest : public testing::TestWithParam<Dies> {};
+INSTANTIATE_TEST_SUITE_P(Deaths, CounterTest,
+                         testing::Values(Dies::kBeforeItIsCounted, Dies::kCounted,
+                                         Dies::kAsTheLastOneBeforeTheRelease));
+
+TEST_P(CounterTest, ABarrierThatADeadMemberEnteredIsOverForAllTheLiving) {
+  std::atomic<int> begun{0};
+  std::atomic<int> flags{0};
+  std::atomic<bool> is_dead{false};
+  std::atomic<bool> has_passed{false};
+  run_job({.peers = 3, .oversubscribed = true, .has_deaths = true}, [&](Team& team) {
+    const SyncArea area(team.world().internal_area(0), team.size());
+    const auto await = [](const auto& is_so) {
+      while (!is_so()) std::this_thread::yield();
+    };
+    WaitContext& waiting = team.world().waiting();
+    waiting.survives_deaths = true;
+    waiting.limit = std::chrono::seconds(60);  // a failure instead of a hang
+    ++begun;
+    await([&] { return begun == 3; });
+    if (team.index() != 0) {
+      area.line(team.index(), 1).sequence = 1;
+      ++flags;
+    }
+    if (team.index() == 2) {
+      if (GetParam() == Dies::kAsTheLastOneBeforeTheRelease)
+        await([&] { return area.header().entered == 2; });
+      if (GetParam() != Dies::kBeforeItIsCounted) ++area.header().entered;
+      EXPECT_TRUE(team.world().segment().mark_lost(2, SIGKILL));
+      is_dead = true;
+      return;
+    }
+    // Member 1 is counted only when the barrier is over for member 0.
+    if (GetParam() == Dies::kCounted && team.index() == 1) await([&] { return has_passed.load(); });
+    if (GetParam() != Dies::kAsTheLastOneBeforeTheRelease)
+      await([&] { return flags == 2 && is_dead; });
+    const Status over = team.barrier("test");
+    EXPECT_TRUE(over.is_ok()) << over.to_string();
+    if (team.index() == 0) has_passed = true;
+    EXPECT_EQ(team.barrier("test").code(), Code::kPeerLost);
   });
 }
 
