@@ -36,7 +36,7 @@ int first_near_member(const World& world, const TeamShape& shape) {
 }
 
 int TeamMembers::first_lost(int missing) const {
-  if (missing < 0) return -1;
+  if (missing < 0 && !needs_all_alive_) return -1;
   int first = missing;
   for (int member = 0; member < size(); ++member)
     if (const int peer = peer_of(member); world_.segment().peer(peer).is_dead())

@@ -90,7 +90,8 @@ class TeamNodes {
 // The first member of `shape` on the node of this process; -1 if it has none there.
 int first_near_member(const World& world, const TeamShape& shape);
 
-// The members of a team, this process among them, and the team's name. Immutable.
+// The members of a team, this process among them, and the team's name. Immutable, but for
+// need_all_alive().
 class TeamMembers : NotCopyable {
  public:
   // Names the team in messages: never used twice, the same on all members.
@@ -117,8 +118,11 @@ class TeamMembers : NotCopyable {
     return nodes_ ? static_cast<int>(nodes_->near().size()) : shape_.size;
   }
   // The peer that a wait names if it cannot succeed without `missing`: of it and the dead members
-  // the first to be lost, since the others may have gone because of it. -1 when `missing` is.
+  // the first to be lost, since the others may have gone because of it. -1 when `missing` is,
+  // unless all must be alive.
   int first_lost(int missing) const;
+  // Whether a wait for members also fails by the death of one that has done its part.
+  void need_all_alive(bool does) { needs_all_alive_ = does; }
 
  private:
   World& world_;
@@ -126,6 +130,7 @@ class TeamMembers : NotCopyable {
   const int index_ = shape_.member_of(world_.rank());
   const std::unique_ptr<TeamNodes> nodes_ = TeamNodes::of(world_, shape_);  // null on one node
   const Id id_;
+  bool needs_all_alive_ = false;
 };
 
 }  // namespace memspan::inline pgas

@@ -182,7 +182,10 @@ Result<std::unique_ptr<Team>> TeamShrink::run(Team& team, const char* what) {
   if (!living) return Status(Code::kInternal, "a malformed proposal of a team");
   auto made =
       Team::at(world, TeamShape::of(living->peers), proposal.place + living->room(), living->id);
+  // If one has died since, living members may wait for the next proposal instead of this barrier.
+  made->need_all_alive(true);
   Status met = made->barrier(what);
+  made->need_all_alive(false);
   if (met.is_ok()) return made;
   if (met.code() == Code::kPeerLost)
     static_cast<void>(wait_for(world.waiting(), WaitsFor::kSync, what,

@@ -4,8 +4,8 @@
 // node, which proposes the same to its node with an area of its own.
 //
 // A proposal holds for members that know of no more deaths than it does, and while its maker lives.
-// A member that took one that a death has overtaken fails in its first barrier, and calls again
-// with more deaths to ask for.
+// A member that took one that a death has overtaken fails in its first barrier, even if the dead
+// member has entered that, and calls again with more deaths to ask for.
 //
 // If a process dies in that barrier, it may succeed at some members and fail at others. The former
 // then shrink the new team, the latter call again for the old one. So these keep the new team,

@@ -241,6 +241,45 @@ TEST_P(CounterTest, ABarrierThatADeadMemberEnteredIsOverForAllTheLiving) {
   });
 }
 
+// Member 1 dies in the first barrier of a team of the living, which it has entered. Member 2 knows
+// that before it has seen the proposal, and waits for another one.
+TEST(TeamsTest, ADeathInTheBarrierOfAShrunkTeamHoldsUpNoMember) {
+  for (const bool by_counter : {false, true}) {
+    std::atomic<int> begun{0};
+    std::atomic<bool> is_dead{false};
+    run_job({.peers = 4, .oversubscribed = by_counter, .has_deaths = true}, [&](Team& team) {
+      const auto await = [](const auto& is_so) {
+        while (!is_so()) std::this_thread::yield();
+      };
+      WaitContext& waiting = team.world().waiting();
+      waiting.survives_deaths = true;
+      waiting.limit = std::chrono::seconds(60);  // a failure instead of a hang
+      const NodeSegment& segment = team.world().segment();
+      ++begun;
+      await([&] { return begun == 4; });
+      if (team.index() == 3) {
+        EXPECT_TRUE(segment.mark_lost(3, SIGKILL));
+        return;
+      }
+      await([&] { return segment.peer(3).is_dead(); });
+      if (team.index() == 1) {
+        await([&] { return team.proposal() != 0; });
+        waiting.limit = std::chrono::milliseconds(1);
+        EXPECT_EQ(team.shrink("test").code(), Code::kTimeout);
+        EXPECT_TRUE(segment.mark_lost(1, SIGKILL));
+        is_dead = true;
+        return;
+      }
+      if (team.index() == 2) await([&] { return is_dead.load(); });
+      auto living = team.shrink("test");
+      while (living.code() == Code::kPeerLost) living = team.shrink("test");
+      ASSERT_TRUE(living.is_ok()) << living.status().to_string();
+      EXPECT_EQ((*living)->size(), 2);
+      EXPECT_TRUE((*living)->barrier("test").is_ok());
+    });
+  }
+}
+
 TEST(TeamsTest, ThousandsOfTeamsComeAndGo) {
   run_job(2, false, [&](Team& world) {
     std::vector<std::unique_ptr<Team>> teams;
