@@ -113,8 +113,8 @@ std::atomic<std::uint64_t>& DirectReads::gave_up_of(int member) const {
   return reinterpret_cast<std::atomic<std::uint64_t>*>(world_.heap_of(member))[1];
 }
 
-Status DirectReads::meet(const char* what) {
-  Status met = team_.barrier(what);
+Status DirectReads::meet(const char* what, const std::uint64_t* words, int count) {
+  Status met = team_.barrier(what, words, count);
   // This member's memory changes from now on, and one that was only stopped may still read it.
   if (!met.is_ok())
     gave_up_of(team_.index()).store(team_.sequence() + 1, std::memory_order_release);
@@ -123,10 +123,7 @@ Status DirectReads::meet(const char* what) {
 
 Result<bool> DirectReads::finish(const char* what, const Status& mine) {
   const std::uint64_t has_failed = mine.is_ok() ? 0 : 1;
-  if (Status met = team_.barrier(what, &has_failed, 1); !met.is_ok()) {
-    gave_up_of(team_.index()).store(team_.sequence() + 1, std::memory_order_release);
-    return met;
-  }
+  MEMSPAN_PASS(meet(what, &has_failed, 1));
   std::atomic_thread_fence(std::memory_order_acquire);
   bool have_all_read = true;
   for (int member = 0; member < team_.size(); ++member) {

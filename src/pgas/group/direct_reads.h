@@ -105,7 +105,7 @@ class DirectReads : NotCopyable {
   Status read(int member, void* to, std::uint64_t from, std::size_t bytes);
   // Collective: all have read, and `mine` says how that went. Before finish() a member may be ahead
   // of others. False on all members if some read failed: then refuse() follows.
-  Status meet(const char* what);
+  Status meet(const char* what, const std::uint64_t* words = nullptr, int count = 0);
   Result<bool> finish(const char* what, const Status& mine);
   // Collective. `memory`: whether this member can access its own. If all can, the kernel does not
   // let others read it: the call has to be done by way of the buffers, as are all later ones.
